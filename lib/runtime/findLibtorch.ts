@@ -1,0 +1,133 @@
+/** Where libtorch is looked for, in which order, and what to say when it is nowhere. */
+import { resolve } from 'node:path';
+import { TorchError } from './errors.js';
+import { inspectLibtorch, isVersion, type LibtorchFolder } from './libtorchFolder.js';
+import { cacheEntry, libtorchPackage, libtorchVersion, resolvePackage } from './package.js';
+import { pythonTorchFolder } from './python.js';
+
+/** One place that was looked at. */
+export interface Attempt {
+  /** For people: `TORCHFORMER_LIBTORCH`, `set-up cache (CPU)`, … */
+  readonly place: string;
+  /** The folder looked at, null where there was none to look at. */
+  readonly path: string | null;
+  /** Why it is not used; null for the place that is. */
+  readonly problem: string | null;
+}
+
+export interface Search {
+  /** The libtorch to use, with the place it was found at; null when there is none. */
+  readonly found: (LibtorchFolder & { readonly place: string }) | null;
+  readonly attempts: readonly Attempt[];
+  /** Whether a libtorch was there, but of another version. */
+  readonly wrongVersion: boolean;
+}
+
+export interface SearchOptions {
+  /** The version that is needed. Default: the one this package is built with. */
+  version?: string;
+  /** Whether the C++ headers are needed too, for a build. Default false. */
+  headers?: boolean;
+  /** Default `process.env`. */
+  environment?: NodeJS.ProcessEnv;
+}
+
+/**
+ * Looks for libtorch: `TORCHFORMER_LIBTORCH`, `LIBTORCH` → the set-up cache → the npm package with
+ * the libraries → the torch of an installed Python. A folder named by a variable is a wish: when it
+ * does not do, the search ends there. Nothing is loaded.
+ */
+export function searchLibtorch(options: SearchOptions = {}): Search {
+  const { version = libtorchVersion, headers = false, environment = process.env } = options;
+  const attempts: Attempt[] = [];
+  let wrongVersion = false;
+
+  const consider = (place: string, path: string): Search | null => {
+    const folder = inspectLibtorch(path);
+    let problem: string | null = null;
+    if (typeof folder === 'string') {
+      problem = folder;
+    } else if (folder.version !== null && !isVersion(folder.version, version)) {
+      problem = `is libtorch ${folder.version}, needed is ${version}`;
+      wrongVersion = true;
+    } else if (headers && !folder.headers) {
+      problem = 'has no include/, which a build needs';
+    }
+    attempts.push({ place, path, problem });
+    if (problem !== null || typeof folder === 'string') return null;
+    return { found: { ...folder, place }, attempts, wrongVersion: false };
+  };
+  const nothing = (): Search => ({ found: null, attempts, wrongVersion });
+
+  for (const variable of ['TORCHFORMER_LIBTORCH', 'LIBTORCH']) {
+    const value = environment[variable];
+    if (value) return consider(variable, resolve(value)) ?? nothing();
+    attempts.push({ place: variable, path: null, problem: 'not set' });
+  }
+
+  // Whoever fetched the CUDA build wants it; both work without a GPU.
+  const variants =
+    environment['TORCHFORMER_CUDA'] === '0'
+      ? (['cpu', 'cuda'] as const)
+      : (['cuda', 'cpu'] as const);
+  for (const variant of variants) {
+    const entry = cacheEntry(variant, version, environment);
+    const result = consider(`set-up cache (${variant === 'cpu' ? 'CPU' : 'CUDA'})`, entry);
+    if (result) return result;
+  }
+
+  const npmFolder = resolvePackage(libtorchPackage);
+  if (npmFolder === null) {
+    attempts.push({
+      place: `npm package ${libtorchPackage}`,
+      path: null,
+      problem: 'not installed',
+    });
+  } else {
+    const result = consider(`npm package ${libtorchPackage}`, npmFolder);
+    if (result) return result;
+  }
+
+  const python = pythonTorchFolder(environment);
+  if (python.folder === null) {
+    attempts.push({ place: 'Python', path: null, problem: python.problem });
+  } else {
+    const result = consider(`Python (${python.executable})`, python.folder);
+    if (result) return result;
+  }
+  return nothing();
+}
+
+/** {@link searchLibtorch}, but throws {@link libtorchMissing} when there is none. */
+export function findLibtorch(
+  options: SearchOptions = {},
+): LibtorchFolder & { readonly place: string } {
+  const search = searchLibtorch(options);
+  if (search.found === null) throw libtorchMissing(search, options.version ?? libtorchVersion);
+  return search.found;
+}
+
+/** The error for a search that found nothing: every place tried, why not, and what to do. */
+export function libtorchMissing(search: Search, version: string): TorchError {
+  const explicit = search.attempts.find(
+    ({ place, path }) =>
+      path !== null && (place === 'TORCHFORMER_LIBTORCH' || place === 'LIBTORCH'),
+  );
+  const lines = search.attempts.map(
+    ({ place, path, problem }) =>
+      `  ${place}${path === null ? '' : ` ${path}`}: ${problem ?? 'fine'}`,
+  );
+  const fix =
+    explicit === undefined
+      ? 'Run `npx torchformer setup`, or set TORCHFORMER_LIBTORCH to a folder that has ' +
+        `lib/libtorch_cpu.so of version ${version}.`
+      : `Set ${explicit.place} to a folder that has lib/libtorch_cpu.so of version ${version}, ` +
+        'or unset it and run `npx torchformer setup`.';
+  const what = search.wrongVersion
+    ? `this build of torchformer needs libtorch ${version}, and only another version was found`
+    : `libtorch ${version} was not found`;
+  return new TorchError(
+    search.wrongVersion ? 'ERR_LIBTORCH_VERSION' : 'ERR_NATIVE_LOAD',
+    `${what}. Looked in:\n${lines.join('\n')}\n${fix}`,
+  );
+}

@@ -1,0 +1,185 @@
+/** Loads the native addon at its first use: bootstrap, libtorch, addon, in this order. */
+import { createRequire } from 'node:module';
+import type { NativeAddon } from '../tensor/native.js';
+import { findAddon } from './addonFiles.js';
+import { TorchError } from './errors.js';
+import { libtorchMissing, searchLibtorch, type Search } from './findLibtorch.js';
+import type { LibtorchFolder } from './libtorchFolder.js';
+
+/** The plain C addon that needs no libtorch (native/bootstrap). */
+export interface Bootstrap {
+  /** Opens libtorch for good. Throws ERR_NATIVE_LOAD or ERR_LIBTORCH_VERSION. */
+  open(folder: string, withCuda: boolean): { abi: bigint; cuda: boolean; cudaError?: string };
+  /** The libtorch_cpu.so that is in this process. */
+  loaded(): string | null;
+  /** Whether the dynamic linker can open a library. */
+  opens(name: string): boolean;
+  /** Swaps two paths in one step; null, or the name of the error (`ENOSYS`, …). */
+  exchange(first: string, second: string): string | null;
+  /** What the addon was built for. */
+  readonly expectedVersion: string;
+  readonly expectedAbi: bigint;
+}
+
+/** What was loaded, for `doctor` and for messages. */
+export interface LoadedRuntime {
+  readonly addon: string;
+  readonly libtorch: LibtorchFolder & { readonly place: string };
+  readonly cuda: CudaDecision;
+}
+
+/** Whether the CUDA library was opened, and why or why not. */
+export interface CudaDecision {
+  readonly open: boolean;
+  readonly reason: string;
+}
+
+const require = createRequire(import.meta.url);
+
+let bootstrapModule: Bootstrap | null = null;
+let addonModule: NativeAddon | null = null;
+let runtime: LoadedRuntime | null = null;
+
+/**
+ * The native addon, loaded at the first call.
+ *
+ * @throws TorchError ERR_NATIVE_LOAD (no addon, no libtorch, or one that does not open),
+ *   ERR_LIBTORCH_VERSION, ERR_CUDA_UNAVAILABLE (`TORCHFORMER_CUDA=1` and no CUDA library)
+ */
+export function nativeAddon(): NativeAddon {
+  addonModule ??= loadAddon();
+  return addonModule;
+}
+
+/** What {@link nativeAddon} loaded, null before. */
+export function loadedRuntime(): LoadedRuntime | null {
+  return runtime;
+}
+
+/** The bootstrap addon; it needs no libtorch. @throws TorchError ERR_NATIVE_LOAD */
+export function bootstrap(): Bootstrap {
+  bootstrapModule ??= requireNative(findAddon().bootstrap) as Bootstrap;
+  return bootstrapModule;
+}
+
+/**
+ * Swaps two files or folders in one step: whoever opens either path sees the old or the new one,
+ * never none.
+ *
+ * @returns null, or the name of the system's error: `ENOSYS` and `EINVAL` mean that this system or
+ *   file system cannot do it
+ */
+export function exchangePaths(first: string, second: string): string | null {
+  return bootstrap().exchange(first, second);
+}
+
+/**
+ * Whether to open the CUDA library. It has to be decided before libtorch does anything: the first
+ * question about CUDA settles for the whole process whether there is any.
+ *
+ * @throws TypeError for a `TORCHFORMER_CUDA` other than 0, 1 or empty;
+ *   TorchError ERR_CUDA_UNAVAILABLE for 1 when this libtorch has no CUDA library
+ */
+export function decideCuda(
+  libtorch: LibtorchFolder,
+  environment: NodeJS.ProcessEnv = process.env,
+): CudaDecision {
+  const wish = environment['TORCHFORMER_CUDA'] ?? '';
+  if (!['', '0', '1'].includes(wish)) {
+    throw new TypeError(`TORCHFORMER_CUDA must be 0, 1 or unset, got "${wish}"`);
+  }
+  if (wish === '0') return { open: false, reason: 'TORCHFORMER_CUDA=0' };
+  if (!libtorch.cuda) {
+    if (wish === '1') {
+      throw new TorchError(
+        'ERR_CUDA_UNAVAILABLE',
+        `TORCHFORMER_CUDA=1, but ${libtorch.libraries} has no libtorch_cuda.so: it is a CPU build. ` +
+          'Run `npx torchformer setup --cuda`, or unset TORCHFORMER_CUDA.',
+      );
+    }
+    return { open: false, reason: 'this libtorch is a CPU build' };
+  }
+  if (wish === '1') return { open: true, reason: 'TORCHFORMER_CUDA=1' };
+  if (!bootstrap().opens('libcuda.so.1')) {
+    return { open: false, reason: 'no NVIDIA driver (libcuda.so.1 does not open)' };
+  }
+  return { open: true, reason: 'an NVIDIA driver is there' };
+}
+
+function loadAddon(): NativeAddon {
+  const { addon } = findAddon();
+  const { expectedVersion } = bootstrap();
+  const search = searchLibtorch({ version: expectedVersion });
+  if (search.found === null) throw libtorchMissing(search, expectedVersion);
+  const libtorch = search.found;
+  const cuda = openLibtorch(libtorch, decideCuda(libtorch), search);
+  const loaded = requireNative(addon) as NativeAddon;
+  runtime = { addon, libtorch, cuda };
+  return loaded;
+}
+
+function openLibtorch(
+  libtorch: LibtorchFolder & { readonly place: string },
+  decision: CudaDecision,
+  search: Search,
+): CudaDecision {
+  let opened: ReturnType<Bootstrap['open']>;
+  try {
+    opened = bootstrap().open(libtorch.libraries, decision.open);
+  } catch (error) {
+    throw openingFault(error as NodeJS.ErrnoException, libtorch, search);
+  }
+  if (!decision.open || opened.cuda) return decision;
+  const reason = `libtorch_cuda.so does not open: ${opened.cudaError ?? 'no reason given'}`;
+  if (process.env['TORCHFORMER_CUDA'] === '1') {
+    throw new TorchError('ERR_CUDA_UNAVAILABLE', `TORCHFORMER_CUDA=1, but ${reason}`);
+  }
+  return { open: false, reason };
+}
+
+function openingFault(
+  error: NodeJS.ErrnoException,
+  libtorch: LibtorchFolder & { readonly place: string },
+  search: Search,
+): TorchError {
+  const where = `libtorch in ${libtorch.libraries} (from ${libtorch.place})`;
+  if (error.code === 'ERR_LIBTORCH_VERSION') {
+    return new TorchError(
+      'ERR_LIBTORCH_VERSION',
+      `${error.message}. Run \`npx torchformer setup\` for the right version, or set ` +
+        `TORCHFORMER_LIBTORCH to a folder with it (now: ${libtorch.place}).`,
+      { cause: error },
+    );
+  }
+  const others = search.attempts
+    .filter(({ problem }) => problem !== null)
+    .map(
+      ({ place, path, problem }) => `\n  ${place}${path === null ? '' : ` ${path}`}: ${problem}`,
+    );
+  // Even libtorch_cpu.so of a CUDA build needs a few of NVIDIA's libraries.
+  const hint = /\blib(cu|nv)\w+\.so/.test(error.message)
+    ? 'It is a CUDA build: it needs the folder nvidia/ beside torch/, as in site-packages.'
+    : '`npx torchformer setup --force` fetches it anew.';
+  return new TorchError(
+    'ERR_NATIVE_LOAD',
+    `${where} does not open: ${error.message}.\n${hint} ` +
+      `Before it, these were looked at:${others.join('') || ' none'}`,
+    { cause: error },
+  );
+}
+
+/** `require` of a .node file; the linker's complaint becomes a TorchError that names the file. */
+function requireNative(file: string): unknown {
+  try {
+    return require(file);
+  } catch (error) {
+    if (error instanceof TorchError) throw error;
+    const { message } = error as Error;
+    throw new TorchError(
+      'ERR_NATIVE_LOAD',
+      `${file} does not load: ${message}. In a checkout, run \`npm run build\`; ` +
+        'otherwise install the package again on this machine.',
+      { cause: error },
+    );
+  }
+}

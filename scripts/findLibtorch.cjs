@@ -1,0 +1,10 @@
+// Prints the folder of the libtorch to build with. CMakeLists.txt asks when it was not told.
+'use strict';
+const { compileTypeScript, ensureLibtorch, ensurePackages, main } = require('./common.cjs');
+
+main(async () => {
+  ensurePackages();
+  compileTypeScript();
+  const libtorch = await ensureLibtorch();
+  process.stdout.write(libtorch.root);
+});
