@@ -1,0 +1,57 @@
+#include "check.h"
+
+#include <string>
+#include <utility>
+
+namespace torchformer::core {
+
+void fail(c10::SourceLocation location, std::string message) {
+  throw c10::Error(location, std::move(message));
+}
+
+namespace {
+
+void checkDense(const char* op, const char* name, const at::Tensor& tensor) {
+  TF_CHECK(ERR_ARGUMENT, tensor.defined(), op, ": ", name, " must be a tensor, got none");
+  TF_CHECK(ERR_ARGUMENT, tensor.layout() == at::kStrided && !tensor.is_nested(), op, ": ", name,
+           " must be a dense tensor, got layout ", tensor.layout(),
+           tensor.is_nested() ? " (nested)" : "");
+}
+
+}  // namespace
+
+void checkFloating(const char* op, const char* name, const at::Tensor& tensor) {
+  checkDense(op, name, tensor);
+  const auto dtype = tensor.scalar_type();
+  TF_CHECK(ERR_DTYPE,
+           dtype == at::kFloat || dtype == at::kDouble || dtype == at::kBFloat16 ||
+               dtype == at::kHalf,
+           op, ": ", name, " must be float16, bfloat16, float32 or float64, got ", dtype);
+}
+
+void checkMatches(const char* op, const char* name, const at::Tensor& tensor, const char* likeName,
+                  const at::Tensor& like) {
+  checkDense(op, name, tensor);
+  TF_CHECK(ERR_DTYPE, tensor.scalar_type() == like.scalar_type(), op, ": ", name,
+           " must have the dtype of ", likeName, " (", like.scalar_type(), "), got ",
+           tensor.scalar_type());
+  TF_CHECK(ERR_DEVICE, tensor.device() == like.device(), op, ": ", name,
+           " must be on the device of ", likeName, " (", like.device(), "), got ",
+           tensor.device());
+}
+
+void checkProbability(const char* op, const char* name, double probability) {
+  // Written so that NaN fails.
+  TF_CHECK(ERR_ARGUMENT, probability >= 0.0 && probability <= 1.0, op, ": ", name,
+           " must be a probability from 0 to 1, got ", probability);
+}
+
+void checkGenerator(const char* op, const std::optional<at::Generator>& generator,
+                    const at::Tensor& tensor) {
+  if (!generator.has_value() || !generator->defined() || tensor.is_meta()) return;
+  TF_CHECK(ERR_DEVICE, generator->device().type() == tensor.device().type(), op,
+           ": generator must draw on the device of the input (", tensor.device(), "), got one for ",
+           generator->device());
+}
+
+}  // namespace torchformer::core

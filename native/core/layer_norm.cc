@@ -1,0 +1,263 @@
+// Layer normalisation over the last dimension.
+//
+// Purpose: every row gets mean 0 and spread 1, then a learned scale and shift for each feature.
+// Shapes:  input [..., D], scale [D], shift [D] -> output [..., D].
+// Formula: y = scale * (x - mean) / spread + shift, where four dialects differ in `spread`:
+//                          eps inside the root            eps_outside
+//   population (n)         sqrt(variance + eps)           std + eps
+//   sample_std (n - 1)     sqrt(variance + eps)           std + eps
+//   Population and inside is the paper's usual reading and PyTorch's; it takes libtorch's fused
+//   kernel. Sample and outside is The Annotated Transformer's.
+// Backward, with u = dy * scale, z = (x - mean) / spread, m = n or n - 1:
+//   dx = (u - mean(u)) / spread - z * sum(u * z) / (m * r),  r = spread (inside) or std (outside)
+//   dscale = sum over rows of dy * z,   dshift = sum over rows of dy.
+// Saved:   input, scale and two numbers a row.
+// Hazards: a row of equal values has std = 0, and d std / dx is 0 / 0 there: taken as 0, which
+//   leaves the finite (u - mean(u)) / spread. Half types are computed in float32, statistics kept
+//   in float32 too. Sample statistics do not exist for one feature: refused.
+
+#include <ATen/TensorOperators.h>
+#include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/ops/native_layer_norm.h>
+#include <ATen/ops/native_layer_norm_backward.h>
+#include <ATen/ops/std.h>
+#include <ATen/ops/var.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include <limits>
+#include <string>
+
+#include "autograd.h"
+#include "check.h"
+#include "ops.h"
+
+namespace torchformer::core {
+
+namespace {
+
+using torch::autograd::AutogradContext;
+
+struct Dialect {
+  double eps;
+  bool sampleStd;
+  bool epsOutside;
+
+  bool isFused() const { return !sampleStd && !epsOutside; }
+  int64_t correction() const { return sampleStd ? 1 : 0; }
+  double divisor(int64_t features) const { return static_cast<double>(features - correction()); }
+};
+
+void checkArguments(const at::Tensor& input, const at::Tensor& scale, const at::Tensor& shift,
+                    const Dialect& dialect) {
+  constexpr auto op = "layer_norm";
+  checkFloating(op, "input", input);
+  checkMatches(op, "scale", scale, "input", input);
+  checkMatches(op, "shift", shift, "input", input);
+  TF_CHECK(ERR_SHAPE, input.dim() >= 1 && input.size(-1) >= 1, op,
+           ": input must be [..., D] with D at least 1, got ", input.sizes());
+  const auto features = input.size(-1);
+  TF_CHECK(ERR_SHAPE, scale.dim() == 1 && scale.size(0) == features, op, ": scale must be [",
+           features, "] for an input of ", input.sizes(), ", got ", scale.sizes());
+  TF_CHECK(ERR_SHAPE, shift.dim() == 1 && shift.size(0) == features, op, ": shift must be [",
+           features, "] for an input of ", input.sizes(), ", got ", shift.sizes());
+  TF_CHECK(ERR_SHAPE, !dialect.sampleStd || features >= 2, op,
+           ": the sample standard deviation needs at least 2 features, got an input of ",
+           input.sizes());
+  // An eps that is 0 in the arithmetic used would make a row of equal values 0 / 0.
+  const double smallest = input.scalar_type() == at::kDouble
+                              ? std::numeric_limits<double>::min()
+                              : static_cast<double>(std::numeric_limits<float>::min());
+  TF_CHECK(ERR_ARGUMENT,
+           dialect.eps >= smallest && dialect.eps <= std::numeric_limits<float>::max(), op,
+           ": eps must be a positive finite number, got ", dialect.eps);
+}
+
+bool isHalf(const at::Tensor& tensor) {
+  return tensor.scalar_type() == at::kHalf || tensor.scalar_type() == at::kBFloat16;
+}
+
+/// Half types to float32, others as they are.
+at::Tensor widened(const at::Tensor& tensor) {
+  return isHalf(tensor) ? tensor.to(at::kFloat) : tensor;
+}
+
+/// What libtorch's fused kernel should get as scale or shift. On the CPU it keeps the statistics in
+/// the dtype of these, so half parameters would round mean and 1 / spread to 8 or 11 bits.
+at::Tensor fusedParameter(const at::Tensor& parameter) {
+  return parameter.is_cpu() ? widened(parameter) : parameter;
+}
+
+struct Result {
+  at::Tensor output;
+  at::Tensor mean;    // [..., 1]
+  at::Tensor spread;  // [..., 1]: 1 / spread from the fused kernel, std from the composed form
+};
+
+at::Tensor spreadFromStd(const at::Tensor& std, const Dialect& dialect) {
+  return dialect.epsOutside ? std + dialect.eps : (std * std).add_(dialect.eps).sqrt_();
+}
+
+Result forwardPass(const at::Tensor& input, const at::Tensor& scale, const at::Tensor& shift,
+                   const Dialect& dialect) {
+  if (dialect.isFused()) {
+    auto [output, mean, reciprocal] = at::native_layer_norm(
+        input, {input.size(-1)}, fusedParameter(scale), fusedParameter(shift), dialect.eps);
+    return {output, mean, reciprocal};
+  }
+  const auto x = widened(input);
+  const auto mean = x.mean({-1}, /*keepdim=*/true);
+  const auto centred = x - mean;
+  const auto std =
+      (centred * centred).sum({-1}, /*keepdim=*/true).div_(dialect.divisor(x.size(-1))).sqrt_();
+  const auto output =
+      centred.div_(spreadFromStd(std, dialect)).mul_(widened(scale)).add_(widened(shift));
+  return {output.to(input.scalar_type()), mean, std};
+}
+
+struct Wanted {
+  bool input;
+  bool scale;
+  bool shift;
+};
+
+variable_list composedBackward(const at::Tensor& gradOutput, const at::Tensor& input,
+                               const at::Tensor& scale, const at::Tensor& mean,
+                               const at::Tensor& std, const Dialect& dialect,
+                               const Wanted& wanted) {
+  const auto features = input.size(-1);
+  const auto gradient = widened(gradOutput);
+  const auto spread = spreadFromStd(std, dialect);
+  const auto normalised = (widened(input) - mean).div_(spread);
+
+  variable_list result(3);
+  if (wanted.input) {
+    const auto upstream = gradient * widened(scale);
+    const auto divisor = (dialect.epsOutside ? std : spread) * dialect.divisor(features);
+    const auto along = (upstream * normalised).sum({-1}, /*keepdim=*/true).div_(divisor);
+    if (dialect.epsOutside) along.masked_fill_(std == 0, 0);
+    result[0] = (upstream - upstream.mean({-1}, /*keepdim=*/true))
+                    .div_(spread)
+                    .sub_(normalised * along)
+                    .to(input.scalar_type());
+  }
+  if (wanted.scale) {
+    result[1] =
+        (gradient * normalised).reshape({-1, features}).sum({0}).to(scale.scalar_type());
+  }
+  if (wanted.shift) {
+    result[2] = gradient.reshape({-1, features}).sum({0}).to(scale.scalar_type());
+  }
+  return result;
+}
+
+variable_list backwardPass(const at::Tensor& gradOutput, const at::Tensor& input,
+                           const at::Tensor& scale, const at::Tensor& shift,
+                           const at::Tensor& mean, const at::Tensor& spread,
+                           const Dialect& dialect, const Wanted& wanted) {
+  if (!dialect.isFused()) {
+    return composedBackward(gradOutput, input, scale, mean, spread, dialect, wanted);
+  }
+  auto [gradInput, gradScale, gradShift] = at::native_layer_norm_backward(
+      gradOutput, input, {input.size(-1)}, mean, spread, fusedParameter(scale),
+      fusedParameter(shift), {wanted.input, wanted.scale, wanted.shift});
+  if (gradScale.defined()) gradScale = gradScale.to(scale.scalar_type());
+  if (gradShift.defined()) gradShift = gradShift.to(scale.scalar_type());
+  return {gradInput, gradScale, gradShift};
+}
+
+/// The formula in plain ops, differentiable as often as wanted. at::std defines its own gradient as
+/// 0 where the standard deviation is 0, which a square root of the variance would not.
+at::Tensor composed(const at::Tensor& input, const at::Tensor& scale, const at::Tensor& shift,
+                    const Dialect& dialect) {
+  // Without rows there is no spread to take, and at::var would print a warning.
+  if (input.numel() == 0) return input * scale + shift;
+  const auto x = widened(input);
+  const auto mean = x.mean({-1}, /*keepdim=*/true);
+  const auto spread =
+      dialect.epsOutside
+          ? at::std(x, /*dim=*/{-1}, dialect.correction(), /*keepdim=*/true) + dialect.eps
+          : (at::var(x, /*dim=*/{-1}, dialect.correction(), /*keepdim=*/true) + dialect.eps).sqrt();
+  return (widened(scale) * (x - mean) / spread + widened(shift)).to(input.scalar_type());
+}
+
+struct LayerNormFunction : torch::autograd::Function<LayerNormFunction> {
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& input,
+                            const at::Tensor& scale, const at::Tensor& shift,
+                            const Dialect& dialect) {
+    const at::AutoDispatchBelowADInplaceOrView belowAutograd;
+    const auto result = forwardPass(input, scale, shift, dialect);
+    context->save_for_backward({input, scale, shift, result.mean, result.spread});
+    context->saved_data["eps"] = dialect.eps;
+    context->saved_data["sample_std"] = dialect.sampleStd;
+    context->saved_data["eps_outside"] = dialect.epsOutside;
+    context->set_materialize_grads(false);
+    return result.output;
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    variable_list result(4);
+    if (!gradients[0].defined()) return result;
+    const auto saved = context->get_saved_variables();
+    const Dialect dialect{context->saved_data["eps"].toDouble(),
+                          context->saved_data["sample_std"].toBool(),
+                          context->saved_data["eps_outside"].toBool()};
+    auto found =
+        c10::GradMode::is_enabled()
+            ? differentiableGradients(
+                  [&](const variable_list& inputs) -> variable_list {
+                    return {composed(inputs[0], inputs[1], inputs[2], dialect)};
+                  },
+                  {saved[0], saved[1], saved[2]}, gradients)
+            : backwardPass(gradients[0], saved[0], saved[1], saved[2], saved[3], saved[4], dialect,
+                           {context->needs_input_grad(0), context->needs_input_grad(1),
+                            context->needs_input_grad(2)});
+    for (size_t i = 0; i < found.size(); ++i) result[i] = std::move(found[i]);
+    return result;
+  }
+};
+
+at::Tensor layerNorm(const at::Tensor& input, const at::Tensor& scale, const at::Tensor& shift,
+                     double eps, bool sampleStd, bool epsOutside) {
+  const Dialect dialect{eps, sampleStd, epsOutside};
+  checkArguments(input, scale, shift, dialect);
+  return forwardPass(input, scale, shift, dialect).output;
+}
+
+at::Tensor layerNormAutograd(const at::Tensor& input, const at::Tensor& scale,
+                             const at::Tensor& shift, double eps, bool sampleStd,
+                             bool epsOutside) {
+  const Dialect dialect{eps, sampleStd, epsOutside};
+  checkArguments(input, scale, shift, dialect);
+  if (mustRecord({input, scale, shift})) {
+    return LayerNormFunction::apply(input, scale, shift, dialect);
+  }
+  const at::AutoDispatchBelowADInplaceOrView belowAutograd;
+  return forwardPass(input, scale, shift, dialect).output;
+}
+
+at::Tensor layerNormReference(const at::Tensor& input, const at::Tensor& scale,
+                              const at::Tensor& shift, double eps, bool sampleStd,
+                              bool epsOutside) {
+  const Dialect dialect{eps, sampleStd, epsOutside};
+  checkArguments(input, scale, shift, dialect);
+  return composed(input, scale, shift, dialect);
+}
+
+}  // namespace
+
+void registerLayerNorm(torch::Library& library) {
+  const std::string signature =
+      "(Tensor input, Tensor scale, Tensor shift, float eps=1e-6, *, bool sample_std=False, "
+      "bool eps_outside=False) -> Tensor";
+  library.def(("layer_norm" + signature).c_str());
+  library.impl("layer_norm", torch::dispatch(c10::DispatchKey::CompositeExplicitAutograd,
+                                             TORCH_FN(layerNorm)));
+  library.impl("layer_norm",
+               torch::dispatch(c10::DispatchKey::Autograd, TORCH_FN(layerNormAutograd)));
+  library.def(("layer_norm_reference" + signature).c_str());
+  library.impl("layer_norm_reference",
+               torch::dispatch(c10::DispatchKey::CompositeImplicitAutograd,
+                               TORCH_FN(layerNormReference)));
+}
+
+}  // namespace torchformer::core

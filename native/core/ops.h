@@ -1,0 +1,14 @@
+#pragma once
+
+#include <torch/library.h>
+
+// One function a file of ops: defines the schemas of that file and registers their kernels.
+
+namespace torchformer::core {
+
+void registerLayerNorm(torch::Library& library);
+void registerAttention(torch::Library& library);
+void registerFeedForward(torch::Library& library);
+void registerDropout(torch::Library& library);
+
+}  // namespace torchformer::core

@@ -1,0 +1,55 @@
+#include "register.h"
+
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <dlfcn.h>
+
+#include <memory>
+#include <string>
+
+#include "check.h"
+#include "ops.h"
+
+namespace torchformer::core {
+
+namespace {
+
+/// The file this code was loaded from. The dispatcher keeps the "source file" of a registration for
+/// its messages; ours is this path, so that another copy can name the one that came first.
+const std::string& ownPath() {
+  static const std::string path = [] {
+    // A variable, not a function: the address of a function may be that of another copy's.
+    static const char inThisCopy = 0;
+    Dl_info info;
+    const bool found = dladdr(&inThisCopy, &info) != 0;
+    return std::string(found && info.dli_fname != nullptr ? info.dli_fname : "torchformer");
+  }();
+  return path;
+}
+
+std::unique_ptr<torch::Library> registerAll() {
+  const auto existing = c10::Dispatcher::singleton().findSchema({"torchformer::layer_norm", ""});
+  TF_CHECK(ERR_NATIVE_LOAD, !existing.has_value(),
+           "the torchformer ops are in this process already (", existing->debug(),
+           "); a second copy cannot be loaded from ", ownPath(),
+           ". Make the installation hold one copy of the package (npm ls torchformer).");
+
+  auto library = std::make_unique<torch::Library>(torch::Library::DEF, "torchformer", std::nullopt,
+                                                  ownPath().c_str(), /*line=*/0);
+  registerLayerNorm(*library);
+  registerAttention(*library);
+  registerFeedForward(*library);
+  registerDropout(*library);
+  return library;
+}
+
+}  // namespace
+
+void registerOps() {
+  // Never destroyed: at process exit other threads may still be inside an op, and the dispatcher
+  // goes away by itself. When registerAll throws, the static stays unset and nothing is left
+  // registered, because Library takes its registrations back.
+  static const torch::Library* const library = registerAll().release();
+  (void)library;
+}
+
+}  // namespace torchformer::core

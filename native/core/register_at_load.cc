@@ -1,0 +1,14 @@
+// Only for libtorchformer_core.so, the ops without Node: opening the library registers them, which
+// is what Python's torch.ops.load_library and plain C++ programs expect. The addon calls
+// registerOps() itself, where it can catch.
+
+#include "register.h"
+
+namespace {
+
+[[maybe_unused]] const bool registered = [] {
+  torchformer::core::registerOps();
+  return true;
+}();
+
+}  // namespace

@@ -1,0 +1,93 @@
+"""Checks of torchformer::layer_norm."""
+import itertools
+
+import torch
+
+from support import DIALECTS, TOLERANCE, check, close, compare, ops, rand, refuses
+
+
+@check
+def layer_norm_gives_the_numbers_of_each_dialect():
+    x, one, zero = torch.tensor([1.0, 0, 0, 0]), torch.ones(4), torch.zeros(4)
+    for options, expected in (
+        (dict(eps=1e-6, sample_std=True, eps_outside=True), [1.499997, -0.499999, -0.499999, -0.499999]),
+        (dict(eps=1e-6), [1.732046, -0.577349, -0.577349, -0.577349]),
+        (dict(eps=1e-5), [1.732005, -0.577335, -0.577335, -0.577335]),
+    ):
+        for function in (ops.layer_norm, ops.layer_norm_reference):
+            close(function(x, one, zero, **options), torch.tensor(expected), 1e-6, str(options))
+
+
+@check
+def layer_norm_of_equal_values_has_a_finite_gradient():
+    upstream = torch.tensor([1.0, 2, 3, 4], dtype=torch.float64)
+    for options, size in ((dict(sample_std=True, eps_outside=True), 1e6), (dict(), 1e3)):
+        for function in (ops.layer_norm, ops.layer_norm_reference):
+            x = torch.full((4,), 3.0, dtype=torch.float64, requires_grad=True)
+            y = function(x, torch.ones(4).double(), torch.zeros(4).double(), 1e-6, **options)
+            got, = torch.autograd.grad(y, x, upstream)
+            expected = torch.tensor([-1.5, -0.5, 0.5, 1.5], dtype=torch.float64) * size
+            close(got, expected, 1e-9, f"{options}")
+    for options, value in itertools.product(DIALECTS, (0.1, 1e8, -7.3e-5)):
+        x = torch.full((3, 7), value, requires_grad=True)
+        y = ops.layer_norm(x, torch.ones(7), torch.zeros(7), 1e-6, **options)
+        y.backward(rand(3, 7, dtype=torch.float32, grad=False))
+        assert torch.isfinite(y).all() and torch.isfinite(x.grad).all(), (options, value)
+
+
+@check
+def layer_norm_equals_its_reference():
+    for dtype, tolerance in TOLERANCE.items():
+        for options, shape in itertools.product(DIALECTS, ((5,), (3, 8), (2, 3, 33), (0, 6), (2, 0, 6))):
+            inputs = [rand(*shape, dtype=dtype), rand(shape[-1], dtype=dtype), rand(shape[-1], dtype=dtype, seed=9)]
+            compare(lambda *t: ops.layer_norm(*t, 1e-6, **options),
+                    lambda *t: ops.layer_norm_reference(*t, 1e-6, **options), inputs, tolerance)
+
+
+@check
+def layer_norm_equals_pytorch():
+    for dtype, tolerance in TOLERANCE.items():
+        inputs = [rand(4, 33, dtype=dtype), rand(33, dtype=dtype), rand(33, dtype=dtype, seed=9)]
+        compare(lambda x, a, b: ops.layer_norm(x, a, b, 1e-5),
+                lambda x, a, b: torch.nn.functional.layer_norm(x, (33,), a, b, 1e-5), inputs, tolerance)
+
+
+@check
+def layer_norm_passes_finite_differences():
+    for options, eps in itertools.product(DIALECTS, (1e-6, 0.3)):
+        inputs = (rand(2, 3, 5), rand(5), rand(5, seed=9))
+        function = lambda *t: ops.layer_norm(*t, eps, **options)
+        assert torch.autograd.gradcheck(function, inputs)
+        assert torch.autograd.gradgradcheck(function, inputs)
+        for wanted in itertools.product((False, True), repeat=3):
+            if any(wanted):
+                assert torch.autograd.gradcheck(
+                    function, [t.detach().requires_grad_(w) for t, w in zip(inputs, wanted)])
+
+
+@check
+def layer_norm_takes_any_strides():
+    x = rand(6, 4).t()
+    for options in DIALECTS:
+        compare(lambda x, a, b: ops.layer_norm(x.t().contiguous().t(), a, b, **options),
+                lambda x, a, b: ops.layer_norm(x.contiguous(), a, b, **options),
+                [x, rand(6), rand(6, seed=2)], 1e-12)
+
+
+@check
+def layer_norm_refuses_bad_arguments():
+    x, a, b = (rand(2, 3, 4, grad=False), rand(4, grad=False), rand(4, grad=False))
+    for f in (ops.layer_norm, ops.layer_norm_reference):
+        refuses("ERR_SHAPE", "scale must be [4]", f, x, rand(3), b)
+        refuses("ERR_SHAPE", "scale must be [4]", f, x, a[None], b)
+        refuses("ERR_SHAPE", "shift must be [4]", f, x, a, rand(5))
+        refuses("ERR_SHAPE", "[..., D]", f, torch.tensor(1.0).double(), a, b)
+        refuses("ERR_SHAPE", "[..., D]", f, x[..., :0], a[:0], b[:0])
+        refuses("ERR_SHAPE", "at least 2 features", f, x[..., :1], a[:1], b[:1], sample_std=True)
+        refuses("ERR_DTYPE", "must be float16", f, x.long(), a, b)
+        refuses("ERR_DTYPE", "dtype of input", f, x, a.float(), b)
+        refuses("ERR_DEVICE", "device of input", f, x, a, b.to("meta"))
+        refuses("ERR_ARGUMENT", "dense", f, x.to_sparse(), a, b)
+        for eps in (0.0, -1.0, float("nan"), float("inf")):
+            refuses("ERR_ARGUMENT", "eps", f, x, a, b, eps)
+        refuses("ERR_ARGUMENT", "eps", f, x.float(), a.float(), b.float(), 1e-60)
