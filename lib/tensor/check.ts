@@ -1,0 +1,226 @@
+/**
+ * Argument checks of the typed API. Kinds are checked before the native call. Shapes are checked
+ * by libtorch itself, which refuses wrong ones safely: only when it did, {@link explained} works
+ * out an error that names the parameter, so that calls that succeed cost nothing more.
+ */
+import { TorchError } from '../runtime/errors.js';
+import { checkInteger, describe } from '../runtime/options.js';
+import { FloatScalar } from './dispatch.js';
+import { isFloatingPoint, type DType } from './dtype.js';
+import { Tensor } from './tensor.js';
+
+/**
+ * A single number as an operand. Integer-valued numbers and bigints are integers, so that
+ * `ints.mul(2)` stays an integer tensor; `float(2)` forces a floating one.
+ */
+export type Scalar = number | bigint | boolean | FloatScalar;
+
+/** `[2, 3]`, as messages write shapes. */
+export function formatShape(shape: readonly number[]): string {
+  return `[${shape.join(', ')}]`;
+}
+
+/** A short name of any value; tensors with shape and dtype. */
+export function describeValue(value: unknown): string {
+  if (!(value instanceof Tensor)) return describe(value);
+  if (value.isDisposed) return 'a disposed Tensor';
+  return `a Tensor ${formatShape(value.shape)} of ${value.dtype}`;
+}
+
+/** @throws TypeError unless `value` is a Tensor */
+export function checkTensor(owner: string, name: string, value: unknown): asserts value is Tensor {
+  if (!(value instanceof Tensor)) {
+    throw new TypeError(
+      `${owner}: ${name} must be a Tensor, got ${describe(value)}; make one with tensor(…)`,
+    );
+  }
+}
+
+/** @throws TypeError unless `value` is a non-empty array of Tensors */
+export function checkTensors(owner: string, name: string, value: unknown): readonly Tensor[] {
+  if (!Array.isArray(value)) {
+    throw new TypeError(`${owner}: ${name} must be an array of Tensors, got ${describe(value)}`);
+  }
+  if (value.length === 0) throw new RangeError(`${owner}: ${name} must not be empty`);
+  value.forEach((item, index) => checkTensor(owner, `${name}[${index}]`, item));
+  return value as Tensor[];
+}
+
+/** @throws TypeError unless `value` is a number, bigint, boolean or `float(x)` */
+export function checkScalar(owner: string, name: string, value: unknown): asserts value is Scalar {
+  const kind = typeof value;
+  if (kind === 'number' || kind === 'boolean' || value instanceof FloatScalar) return;
+  if (kind === 'bigint') {
+    checkInt64(owner, name, value as bigint);
+    return;
+  }
+  throw new TypeError(
+    `${owner}: ${name} must be a number, a bigint, a boolean or float(x), got ${describeValue(value)}`,
+  );
+}
+
+/** @throws TypeError unless `value` is a Tensor or a Scalar */
+export function checkOperand(owner: string, name: string, value: unknown): void {
+  if (value instanceof Tensor) return;
+  const kind = typeof value;
+  if (kind === 'object' || kind === 'string' || kind === 'undefined' || kind === 'function') {
+    if (value instanceof FloatScalar) return;
+    throw new TypeError(
+      `${owner}: ${name} must be a Tensor or a number, got ${describe(value)}` +
+        (Array.isArray(value) ? '; wrap it: tensor([…])' : ''),
+    );
+  }
+  checkScalar(owner, name, value);
+}
+
+function checkInt64(owner: string, name: string, value: bigint): void {
+  if (BigInt.asIntN(64, value) !== value) {
+    throw new RangeError(`${owner}: ${name} must fit in 64 bits, got ${value}n`);
+  }
+}
+
+/** @throws TypeError unless `value` is undefined or a boolean */
+export function checkBoolean(owner: string, name: string, value: unknown): void {
+  if (value !== undefined && typeof value !== 'boolean') {
+    throw new TypeError(`${owner}: ${name} must be true or false, got ${describe(value)}`);
+  }
+}
+
+/** Any integer, negative ones too: a dimension, an index. @throws TypeError, RangeError */
+export function checkIndex(owner: string, name: string, value: unknown): number {
+  return checkInteger(owner, name, value, Number.MIN_SAFE_INTEGER);
+}
+
+/** A plain number, NaN and Infinity included. @throws TypeError */
+export function checkNumber(owner: string, name: string, value: unknown): number {
+  if (typeof value !== 'number') {
+    throw new TypeError(`${owner}: ${name} must be a number, got ${describeValue(value)}`);
+  }
+  return value;
+}
+
+/** One dimension or several. @throws TypeError, RangeError */
+export function checkDims(owner: string, name: string, value: unknown): readonly number[] {
+  if (typeof value === 'number') return [checkIndex(owner, name, value)];
+  if (!Array.isArray(value)) {
+    throw new TypeError(
+      `${owner}: ${name} must be an integer or an array of integers, got ${describeValue(value)}`,
+    );
+  }
+  return value.map((dim, index) => checkIndex(owner, `${name}[${index}]`, dim));
+}
+
+/**
+ * Checks a shape, given as one number or an array; returns it as an array.
+ *
+ * @param minimum -1 where one size may be left open, else 0
+ * @throws TypeError, RangeError
+ */
+export function checkShape(owner: string, value: unknown, minimum: -1 | 0 = 0): readonly number[] {
+  if (typeof value === 'number') return [checkInteger(owner, 'shape', value, minimum)];
+  if (!Array.isArray(value)) {
+    throw new TypeError(
+      `${owner}: shape must be an array of integers like [2, 3], got ${describeValue(value)}`,
+    );
+  }
+  const shape = value.map((size, dim) => checkInteger(owner, `shape[${dim}]`, size, minimum));
+  if (!Number.isSafeInteger(shape.reduce((count, size) => count * Math.abs(size), 1))) {
+    throw new RangeError(`${owner}: shape ${formatShape(shape)} has too many elements`);
+  }
+  return shape;
+}
+
+/** How many elements a shape has; an empty one has 1. */
+export function elementCount(shape: readonly number[]): number {
+  return shape.reduce((count, size) => count * size, 1);
+}
+
+/** @throws RangeError unless `dim` counts one of `ndim` dimensions, from the end if negative */
+export function checkDimRange(owner: string, name: string, dim: number, ndim: number): void {
+  // libtorch lets a 0-dim tensor be addressed as if it had one dimension.
+  const count = Math.max(ndim, 1);
+  if (dim < -count || dim >= count) {
+    throw new RangeError(
+      `${owner}: ${name} must be from ${-count} to ${count - 1} for a tensor with ` +
+        `${ndim} dimension${ndim === 1 ? '' : 's'}, got ${dim}`,
+    );
+  }
+}
+
+/** The size of `dim` in `shape`; 1 for a 0-dim tensor. */
+export function sizeAt(shape: readonly number[], dim: number): number {
+  return shape.at(dim) ?? 1;
+}
+
+/** @throws RangeError unless the shapes are equal or 1 in each dimension, counted from the last */
+export function checkBroadcast(
+  owner: string,
+  names: readonly [string, string],
+  a: readonly number[],
+  b: readonly number[],
+): void {
+  for (let back = 1; back <= Math.min(a.length, b.length); back++) {
+    const [sizeA, sizeB] = [a.at(-back), b.at(-back)];
+    if (sizeA !== sizeB && sizeA !== 1 && sizeB !== 1) {
+      throw new RangeError(
+        `${owner}: ${names[0]} ${formatShape(a)} and ${names[1]} ${formatShape(b)} cannot be ` +
+          `broadcast: dimension -${back} is ${sizeA} against ${sizeB}; ` +
+          'sizes must be equal or 1, counted from the last dimension',
+      );
+    }
+  }
+}
+
+/** @throws RangeError unless `from` can be broadcast to exactly `to` */
+export function checkBroadcastTo(
+  owner: string,
+  name: string,
+  from: readonly number[],
+  to: readonly number[],
+): void {
+  const fits =
+    from.length <= to.length &&
+    from.every((size, dim) => size === 1 || size === to[to.length - from.length + dim]);
+  if (!fits) {
+    throw new RangeError(
+      `${owner}: ${name} ${formatShape(from)} cannot be broadcast to the shape ${formatShape(to)}`,
+    );
+  }
+}
+
+/** @throws TypeError unless `mask` is a bool tensor */
+export function checkMask(owner: string, name: string, mask: unknown): asserts mask is Tensor {
+  checkTensor(owner, name, mask);
+  if (mask.dtype !== 'bool') {
+    throw new TypeError(
+      `${owner}: ${name} must be a bool tensor, got ${mask.dtype}; compare first, as in ${name}.ne(0)`,
+    );
+  }
+}
+
+/** @throws TypeError when gradients are asked of a type that has none */
+export function checkCanRequireGrad(owner: string, dtype: DType): void {
+  if (!isFloatingPoint(dtype)) {
+    throw new TypeError(
+      `${owner}: only floating tensors can require gradients, this one is ${dtype}; ` +
+        `convert it: to({ dtype: 'float32' })`,
+    );
+  }
+}
+
+/**
+ * Runs a native call. When libtorch refuses its arguments, `explain` looks for the fault and
+ * throws an error that names the parameter; if it finds none, libtorch's own error stands.
+ */
+export function explained<T>(run: () => T, explain: () => void): T {
+  try {
+    return run();
+  } catch (error) {
+    const isArgumentFault =
+      error instanceof TorchError &&
+      error.code !== 'ERR_DISPOSED' &&
+      error.code !== 'ERR_OUT_OF_MEMORY';
+    if (isArgumentFault) explain();
+    throw error;
+  }
+}

@@ -1,0 +1,373 @@
+/** Functions that make tensors. Their options are the same everywhere: {@link CreateOptions}. */
+import { checkInteger, checkOptions, describe } from '../runtime/options.js';
+import {
+  checkBoolean,
+  checkCanRequireGrad,
+  checkDimRange,
+  checkIndex,
+  checkScalar,
+  checkShape,
+  checkTensor,
+  checkTensors,
+  describeValue,
+  elementCount,
+  explained,
+  formatShape,
+  type Scalar,
+} from './check.js';
+import { checkDevice, type Device } from './device.js';
+import { callTensor, FloatScalar, native } from './dispatch.js';
+import {
+  byteSize,
+  checkDType,
+  dtypeOfTypedArray,
+  type DType,
+  type TensorSource,
+} from './dtype.js';
+import { flatten, type ReadonlyNestedArray } from './nested.js';
+import { Tensor } from './tensor.js';
+
+export interface CreateOptions {
+  /** Element type. The default stands with each function. */
+  dtype?: DType;
+  /** Default `'cpu'`. */
+  device?: Device;
+  /** Whether gradients are recorded. Default false; floating types only. */
+  requiresGrad?: boolean;
+}
+
+export interface TensorOptions extends CreateOptions {
+  /** Shape of a flat typed array. Default: one dimension. */
+  shape?: readonly number[];
+}
+
+/** One size or an array of sizes. */
+export type Shape = number | readonly number[];
+
+const createKeys = ['dtype', 'device', 'requiresGrad'];
+
+/** Checks the common options and lays them out as the schema's named arguments. */
+function layout(owner: string, options: CreateOptions, fallback: DType | null) {
+  checkOptions(owner, options, createKeys);
+  const { dtype, device = 'cpu', requiresGrad } = options;
+  if (dtype !== undefined) checkDType(owner, 'dtype', dtype);
+  checkDevice(owner, 'device', device);
+  checkBoolean(owner, 'requiresGrad', requiresGrad);
+  return { dtype: dtype ?? fallback, device };
+}
+
+function finished(owner: string, made: Tensor, options: CreateOptions): Tensor {
+  if (options.requiresGrad !== true) return made;
+  try {
+    checkCanRequireGrad(owner, made.dtype);
+    made.requiresGrad = true;
+    return made;
+  } catch (error) {
+    made.dispose();
+    throw error;
+  }
+}
+
+/**
+ * A tensor with a copy of `data`.
+ *
+ * Nested arrays: the dtype is float32 for numbers, bool if every leaf is a boolean, int64 if every
+ * leaf is a bigint, or `dtype`; numbers in integer tensors must be integers in range. Typed arrays
+ * keep their kind (`Float64Array` → float64, `BigInt64Array` → int64, `Uint8Array` → uint8), or
+ * are converted to `dtype` as by {@link Tensor.to}.
+ *
+ * @throws TypeError, RangeError naming the element: `data[1] has 3 elements, data[0] has 2`
+ */
+export function tensor(
+  data: ReadonlyNestedArray | TensorSource,
+  options: TensorOptions = {},
+): Tensor {
+  checkOptions('tensor', options, [...createKeys, 'shape']);
+  const { dtype, device, requiresGrad } = options;
+  if (dtype !== undefined) checkDType('tensor', 'dtype', dtype);
+  if (device !== undefined) checkDevice('tensor', 'device', device);
+  checkBoolean('tensor', 'requiresGrad', requiresGrad);
+  if (data instanceof Tensor) {
+    throw new TypeError('tensor: data is a Tensor already; copy it with clone() or to()');
+  }
+  const made = ArrayBuffer.isView(data)
+    ? fromTypedArray(data, options.shape)
+    : fromNested(data, options);
+  return finished('tensor', converted(made, dtype, device), options);
+}
+
+function fromTypedArray(data: ArrayBufferView, shape: readonly number[] | undefined): Tensor {
+  const kind = dtypeOfTypedArray('tensor', data);
+  const count = data.byteLength / byteSize(kind);
+  const sizes = shape === undefined ? [count] : checkShape('tensor', shape);
+  if (elementCount(sizes) !== count) {
+    throw new RangeError(
+      `tensor: shape ${formatShape(sizes)} has ${elementCount(sizes)} elements, data has ${count}`,
+    );
+  }
+  return native().fromBytes(data, sizes, kind);
+}
+
+function fromNested(data: ReadonlyNestedArray, options: TensorOptions): Tensor {
+  if (options.shape !== undefined) {
+    throw new TypeError('tensor: shape is for typed arrays; nested arrays have their own');
+  }
+  const kind = typeof data;
+  if (!Array.isArray(data) && kind !== 'number' && kind !== 'bigint' && kind !== 'boolean') {
+    throw new TypeError(
+      'tensor: data must be a number, bigint, boolean, nested arrays of them or a typed array, ' +
+        `got ${describe(data)}`,
+    );
+  }
+  const flat = flatten('tensor', data, options.dtype ?? null);
+  return native().fromBytes(flat.values, flat.shape, flat.dtype);
+}
+
+/** `made` as `dtype` on `device`; the first tensor is given back when another takes its place. */
+function converted(made: Tensor, dtype?: DType, device?: Device): Tensor {
+  const sameType = dtype === undefined || dtype === made.dtype;
+  if (sameType && (device === undefined || device === 'cpu')) return made;
+  try {
+    return made.to({
+      ...(dtype === undefined ? {} : { dtype }),
+      ...(device === undefined ? {} : { device }),
+    });
+  } finally {
+    made.dispose();
+  }
+}
+
+/**
+ * A tensor with a copy of raw little-endian bytes in row-major order, as {@link Tensor.bytes}
+ * gives them and safetensors stores them. For bool every non-zero byte is true.
+ *
+ * @throws RangeError when the number of bytes does not fit the shape
+ */
+export function fromBytes(
+  bytes: ArrayBufferView | ArrayBuffer,
+  shape: readonly number[],
+  dtype: DType,
+): Tensor {
+  const view = bytes instanceof ArrayBuffer ? new Uint8Array(bytes) : bytes;
+  if (!ArrayBuffer.isView(view)) {
+    throw new TypeError(
+      `fromBytes: bytes must be a typed array or an ArrayBuffer, got ${describeValue(bytes)}`,
+    );
+  }
+  const sizes = checkShape('fromBytes', shape);
+  checkDType('fromBytes', 'dtype', dtype);
+  const needed = elementCount(sizes) * byteSize(dtype);
+  if (view.byteLength !== needed) {
+    throw new RangeError(
+      `fromBytes: shape ${formatShape(sizes)} of ${dtype} needs ${needed} bytes, ` +
+        `got ${view.byteLength}`,
+    );
+  }
+  if (dtype !== 'bool') return native().fromBytes(view, sizes, dtype);
+  // Bytes other than 0 and 1 would be no valid bools for native code.
+  const raw = native().fromBytes(view, sizes, 'uint8');
+  try {
+    return raw.ne(0);
+  } finally {
+    raw.dispose();
+  }
+}
+
+/** Filled with 0. Default dtype float32. */
+export function zeros(shape: Shape, options: CreateOptions = {}): Tensor {
+  const sizes = checkShape('zeros', shape);
+  const named = layout('zeros', options, 'float32');
+  return finished('zeros', callTensor('aten::zeros', sizes, named), options);
+}
+
+/** Filled with 1. Default dtype float32. */
+export function ones(shape: Shape, options: CreateOptions = {}): Tensor {
+  const sizes = checkShape('ones', shape);
+  const named = layout('ones', options, 'float32');
+  return finished('ones', callTensor('aten::ones', sizes, named), options);
+}
+
+/** With whatever the memory holds. Default dtype float32. */
+export function empty(shape: Shape, options: CreateOptions = {}): Tensor {
+  const sizes = checkShape('empty', shape);
+  const named = layout('empty', options, 'float32');
+  return finished('empty', callTensor('aten::empty.memory_format', sizes, named), options);
+}
+
+/** Filled with `value`. Default dtype float32 for a number, int64 for a bigint, bool for a boolean. */
+export function full(shape: Shape, value: Scalar, options: CreateOptions = {}): Tensor {
+  const sizes = checkShape('full', shape);
+  checkScalar('full', 'value', value);
+  const kinds: Record<string, DType> = { bigint: 'int64', boolean: 'bool' };
+  const named = layout('full', options, kinds[typeof value] ?? 'float32');
+  return finished('full', callTensor('aten::full', sizes, value, named), options);
+}
+
+/**
+ * `start`, `start + step`, … below `end`. Default dtype int64 if all three are integers, else
+ * float32, as in PyTorch. `arange(end)`, `arange(start, end)`, `arange(start, end, step)`.
+ */
+export function arange(end: Scalar, options?: CreateOptions): Tensor;
+export function arange(start: Scalar, end: Scalar, options?: CreateOptions): Tensor;
+export function arange(start: Scalar, end: Scalar, step: Scalar, options?: CreateOptions): Tensor;
+export function arange(...args: (Scalar | CreateOptions | undefined)[]): Tensor {
+  const numbers = [...args];
+  const last = numbers.at(-1);
+  let options: CreateOptions = {};
+  if (last === undefined || (typeof last === 'object' && !(last instanceof FloatScalar))) {
+    options = (numbers.pop() as CreateOptions | undefined) ?? {};
+  }
+  if (numbers.length < 1 || numbers.length > 3) {
+    throw new TypeError(
+      `arange: give (end), (start, end) or (start, end, step), got ${numbers.length} numbers`,
+    );
+  }
+  const [start, end, step] = (
+    numbers.length === 1 ? [0, numbers[0], 1] : [numbers[0], numbers[1], numbers[2] ?? 1]
+  ) as [Scalar, Scalar, Scalar];
+  for (const [name, value] of Object.entries({ start, end, step })) {
+    checkScalar('arange', name, value);
+  }
+  checkArangeRange(numberOf(start), numberOf(end), numberOf(step));
+  const named = layout('arange', options, null);
+  return finished('arange', callTensor('aten::arange.start_step', start, end, step, named), options);
+}
+
+function checkArangeRange(start: number, end: number, step: number): void {
+  if (!Number.isFinite(start) || !Number.isFinite(end) || !Number.isFinite(step)) {
+    throw new RangeError(
+      `arange: start, end and step must be finite, got ${start}, ${end} and ${step}`,
+    );
+  }
+  if (step === 0) throw new RangeError('arange: step must not be 0');
+  if ((end - start) / step < 0) {
+    throw new RangeError(`arange: step ${step} does not lead from ${start} to ${end}`);
+  }
+}
+
+function numberOf(value: Scalar): number {
+  return Number(value instanceof FloatScalar ? value.value : value);
+}
+
+/** `steps` numbers from `start` to `end`, both included. Default dtype float32. */
+export function linspace(
+  start: number,
+  end: number,
+  steps: number,
+  options: CreateOptions = {},
+): Tensor {
+  checkScalar('linspace', 'start', start);
+  checkScalar('linspace', 'end', end);
+  checkInteger('linspace', 'steps', steps, 0);
+  const named = layout('linspace', options, 'float32');
+  return finished('linspace', callTensor('aten::linspace', start, end, steps, named), options);
+}
+
+/** Identity matrix `[rows, columns]`. Default: square, dtype float32. */
+export function eye(rows: number, columns = rows, options: CreateOptions = {}): Tensor {
+  checkInteger('eye', 'rows', rows, 0);
+  checkInteger('eye', 'columns', columns, 0);
+  const named = layout('eye', options, 'float32');
+  return finished('eye', callTensor('aten::eye.m', rows, columns, named), options);
+}
+
+/** Uniform in [0, 1), from the environment's generator. Default dtype float32. */
+export function rand(shape: Shape, options: CreateOptions = {}): Tensor {
+  const sizes = checkShape('rand', shape);
+  const named = layout('rand', options, 'float32');
+  return finished('rand', callTensor('aten::rand.generator', sizes, named), options);
+}
+
+/** Normal with mean 0 and deviation 1, from the environment's generator. Default dtype float32. */
+export function randn(shape: Shape, options: CreateOptions = {}): Tensor {
+  const sizes = checkShape('randn', shape);
+  const named = layout('randn', options, 'float32');
+  return finished('randn', callTensor('aten::randn.generator', sizes, named), options);
+}
+
+/** Integers from `low` up to, not including, `high`. Default dtype int64. */
+export function randint(
+  low: number,
+  high: number,
+  shape: Shape,
+  options: CreateOptions = {},
+): Tensor {
+  checkIndex('randint', 'low', low);
+  checkIndex('randint', 'high', high);
+  if (low >= high) {
+    throw new RangeError(`randint: low must be below high, got ${low} and ${high}`);
+  }
+  const sizes = checkShape('randint', shape);
+  const named = layout('randint', options, 'int64');
+  const made = callTensor('aten::randint.low_generator', low, high, sizes, named);
+  return finished('randint', made, options);
+}
+
+/** The integers 0 … n-1 in random order. Default dtype int64. */
+export function randperm(n: number, options: CreateOptions = {}): Tensor {
+  checkInteger('randperm', 'n', n, 0);
+  const named = layout('randperm', options, 'int64');
+  return finished('randperm', callTensor('aten::randperm.generator', n, named), options);
+}
+
+/** Filled with 0, with `like`'s shape, dtype and device unless options say otherwise. */
+export function zerosLike(like: Tensor, options: CreateOptions = {}): Tensor {
+  return filledLike('zerosLike', 'aten::zeros_like', like, options);
+}
+
+/** Filled with 1, with `like`'s shape, dtype and device unless options say otherwise. */
+export function onesLike(like: Tensor, options: CreateOptions = {}): Tensor {
+  return filledLike('onesLike', 'aten::ones_like', like, options);
+}
+
+function filledLike(owner: string, op: string, like: Tensor, options: CreateOptions): Tensor {
+  checkTensor(owner, 'like', like);
+  const { dtype, device } = { dtype: like.dtype, device: like.device, ...options };
+  const named = layout(owner, { ...options, dtype, device }, null);
+  return finished(owner, callTensor(op, like, named), options);
+}
+
+/** Joins tensors along an existing dimension; all other sizes must agree. */
+export function cat(tensors: readonly Tensor[], dim = 0): Tensor {
+  const parts = checkTensors('cat', 'tensors', tensors);
+  checkIndex('cat', 'dim', dim);
+  return explained(
+    () => callTensor('aten::cat', parts, dim),
+    () => {
+      const first = (parts[0] as Tensor).shape;
+      checkDimRange('cat', 'dim', dim, first.length);
+      const axis = dim < 0 ? dim + first.length : dim;
+      checkSameSizes('cat', parts, axis);
+    },
+  );
+}
+
+/** Joins tensors of one shape along a new dimension `dim`. */
+export function stack(tensors: readonly Tensor[], dim = 0): Tensor {
+  const parts = checkTensors('stack', 'tensors', tensors);
+  checkIndex('stack', 'dim', dim);
+  return explained(
+    () => callTensor('aten::stack', parts, dim),
+    () => {
+      checkDimRange('stack', 'dim', dim, (parts[0] as Tensor).ndim + 1);
+      checkSameSizes('stack', parts, -1);
+    },
+  );
+}
+
+/** @throws RangeError unless all shapes agree, but for the size of dimension `except` */
+function checkSameSizes(owner: string, parts: readonly Tensor[], except: number): void {
+  const first = (parts[0] as Tensor).shape;
+  parts.forEach((part, at) => {
+    const { shape } = part;
+    const agree =
+      shape.length === first.length &&
+      shape.every((size, dim) => dim === except || size === first[dim]);
+    if (!agree) {
+      throw new RangeError(
+        `${owner}: tensors[${at}] has shape ${formatShape(shape)}, tensors[0] ${formatShape(first)}` +
+          (except < 0 ? '; all must agree' : `; all sizes but that of dimension ${except} must agree`),
+      );
+    }
+  });
+}

@@ -1,0 +1,157 @@
+/**
+ * Calls of dispatcher ops by name. Every computation of the package passes through here:
+ * TypeScript → `call` → native/bind → dispatcher → kernel.
+ */
+import { nativeAddon } from '../runtime/load.js';
+import { TorchError } from '../runtime/errors.js';
+import { describe } from '../runtime/options.js';
+import type { BoundOp, NativeAddon } from './native.js';
+import { Tensor } from './tensor.js';
+import { currentScope } from './scope.js';
+
+/** A number that becomes a floating Scalar even if its value is an integer. */
+export class FloatScalar {
+  readonly value: number;
+  constructor(value: number) {
+    if (typeof value !== 'number') {
+      throw new TypeError(`float: value must be a number, got ${describe(value)}`);
+    }
+    this.value = value;
+  }
+}
+
+/**
+ * Forces a JS number to a floating Scalar: `call('aten::mul.Scalar', ints, float(2))` gives floats,
+ * as `ints * 2.0` does in Python, where plain `2` keeps integers.
+ */
+export function float(value: number): FloatScalar {
+  return new FloatScalar(value);
+}
+
+let addon: NativeAddon | undefined;
+
+/** The addon of this environment, loaded and initialized at first use. @internal */
+export function native(): NativeAddon {
+  if (addon === undefined) {
+    const loaded = nativeAddon();
+    loaded.initialize({
+      Tensor: Tensor as unknown as new () => Tensor,
+      TorchError: TorchError as unknown as new (code: never, message: string) => Error,
+      FloatScalar,
+    });
+    addon = loaded;
+  }
+  return addon;
+}
+
+const boundOps = new Map<string, BoundOp>();
+
+/** Finds `namespace::name[.overload]`. @throws TorchError ERR_UNKNOWN_OP */
+function boundOp(op: string): BoundOp {
+  let bound = boundOps.get(op);
+  if (bound === undefined) {
+    const dot = op.indexOf('.', op.indexOf('::'));
+    bound = dot < 0 ? native().bind(op, '') : native().bind(op.slice(0, dot), op.slice(dot + 1));
+    boundOps.set(op, bound);
+  }
+  return bound;
+}
+
+/**
+ * Runs a dispatcher op now.
+ *
+ * @param op `aten::add.Tensor`, `torchformer::layer_norm`, …; without overload the default one
+ * @param args in schema order; a trailing plain object gives arguments by their schema names
+ * @returns tensors as {@link Tensor}, an undefined tensor as null, tuples and lists as arrays;
+ *   an in-place or `out` result is the very Tensor that was passed in
+ * @throws TorchError with the code of the fault
+ */
+export function call(op: string, ...args: unknown[]): unknown {
+  return boundOp(op)(...args);
+}
+
+/** {@link call} for ops with one tensor as result. */
+export function callTensor(op: string, ...args: unknown[]): Tensor {
+  return boundOp(op)(...args) as Tensor;
+}
+
+/** {@link call} for ops with a list or tuple of tensors as result. */
+export function callTensors(op: string, ...args: unknown[]): Tensor[] {
+  return boundOp(op)(...args) as Tensor[];
+}
+
+/**
+ * Runs a dispatcher op off the event loop, on this environment's native thread; jobs run in the
+ * order of the calls. The arguments are taken now (grad mode too): do not write to them before
+ * the promise settles.
+ */
+export async function callAsync(op: string, ...args: unknown[]): Promise<unknown> {
+  // The result is made in a callback outside this call's async context: the scope that is
+  // current now has to adopt it.
+  const scope = currentScope();
+  const result = await boundOp(op).async(...args);
+  scope?.adopt(result);
+  return result;
+}
+
+type OpCall = ((...args: unknown[]) => unknown) & {
+  readonly [overload: string]: (...args: unknown[]) => unknown;
+};
+type OpNamespace = { readonly [name: string]: OpCall };
+
+/** Runs the first overload of `name` whose schema takes these arguments. */
+function callByKinds(name: string, args: unknown[]): unknown {
+  const overloads = native().overloads(name);
+  if (overloads.length === 0) throw new TorchError('ERR_UNKNOWN_OP', `no op named ${name}`);
+  const reasons: string[] = [];
+  for (const overload of overloads) {
+    try {
+      return call(overload === '' ? name : `${name}.${overload}`, ...args);
+    } catch (error) {
+      // Only a refused argument moves on to the next overload: the op itself has not run then.
+      if (!(error instanceof TorchError) || error.code !== 'ERR_ARGUMENT') throw error;
+      if (overloads.length === 1) throw error;
+      reasons.push(error.message);
+    }
+  }
+  throw new TorchError('ERR_ARGUMENT', `${name}: no overload takes these arguments:\n  ${reasons.join('\n  ')}`);
+}
+
+function opNamespace(namespace: string): OpNamespace {
+  return cachedProperties<OpCall>((name) => {
+    const qualified = `${namespace}::${name}`;
+    const callable = (...args: unknown[]) => callByKinds(qualified, args);
+    const overloads = cachedProperties(
+      (overload) =>
+        (...args: unknown[]) =>
+          call(`${qualified}.${overload}`, ...args),
+    );
+    return new Proxy(callable, {
+      get: (target, key) =>
+        typeof key === 'string' && !(key in target) ? overloads[key] : Reflect.get(target, key),
+    }) as OpCall;
+  });
+}
+
+function cachedProperties<T>(make: (name: string) => T): { readonly [name: string]: T } {
+  const cache = new Map<string, T>();
+  return new Proxy(Object.create(null) as { readonly [name: string]: T }, {
+    get: (_target, key) => {
+      // A promise check (`then`) must not turn the namespace into a thenable.
+      if (typeof key !== 'string' || key === 'then') return undefined;
+      let made = cache.get(key);
+      if (made === undefined) cache.set(key, (made = make(key)));
+      return made;
+    },
+  });
+}
+
+/**
+ * Every registered op, raw: `ops.aten.relu(x)`, `ops.aten.softmax.int(x, -1)`.
+ * Without overload name the first overload that takes the kinds of the arguments runs.
+ *
+ * Only kinds and counts of the arguments are checked here. A few ATen ops crash the process on
+ * malformed arguments (such as `_embedding_bag_dense_backward`, `_segment_reduce_backward`);
+ * the typed API and `torchformer::*` check every shape first.
+ */
+export const ops: { readonly [namespace: string]: OpNamespace } = cachedProperties(opNamespace);

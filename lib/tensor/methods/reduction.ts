@@ -1,0 +1,247 @@
+/** Methods of Tensor that work along dimensions: sums, extremes, softmax. */
+import { checkOptions } from '../../runtime/options.js';
+import {
+  checkBoolean,
+  checkDimRange,
+  checkDims,
+  checkIndex,
+  checkNumber,
+  explained,
+} from '../check.js';
+import { callTensor, callTensors } from '../dispatch.js';
+import { checkDType, type DType } from '../dtype.js';
+import type { Tensor } from '../tensor.js';
+import { ShapeMethods } from './shape.js';
+
+export interface KeepdimOptions {
+  /** Keeps the reduced dimensions with size 1. Default false. */
+  keepdim?: boolean;
+}
+
+export interface ReduceOptions extends KeepdimOptions {
+  /** Converts to this type before reducing. Default: as PyTorch, int64 for sums of integers. */
+  dtype?: DType;
+}
+
+export interface VarianceOptions extends KeepdimOptions {
+  /** Subtracted from the count in the divisor: 1 (default) for a sample, 0 for a population. */
+  correction?: number;
+}
+
+export interface SoftmaxOptions {
+  /** Converts to this type before computing. */
+  dtype?: DType;
+}
+
+/** The extreme values along a dimension and where they are (int64). */
+export interface ValuesAndIndices {
+  values: Tensor;
+  indices: Tensor;
+}
+
+/** One dimension, several, or null for all. */
+export type Dims = number | readonly number[] | null;
+
+function dimsOf(owner: string, dims: Dims | undefined): readonly number[] | null {
+  return dims === undefined || dims === null ? null : checkDims(owner, 'dim', dims);
+}
+
+function checkDimsRange(owner: string, dims: readonly number[] | null, ndim: number): void {
+  dims?.forEach((dim) => checkDimRange(owner, 'dim', dim, ndim));
+}
+
+function keepdimOf(owner: string, options: KeepdimOptions, more: readonly string[] = []): boolean {
+  checkOptions(owner, options, ['keepdim', ...more]);
+  checkBoolean(owner, 'keepdim', options.keepdim);
+  return options.keepdim ?? false;
+}
+
+function reduce(
+  self: Tensor,
+  name: string,
+  op: string,
+  dim: Dims | undefined,
+  options: ReduceOptions,
+): Tensor {
+  const dims = dimsOf(name, dim);
+  const keepdim = keepdimOf(name, options, ['dtype']);
+  const { dtype } = options;
+  if (dtype !== undefined) checkDType(name, 'dtype', dtype);
+  return explained(
+    () =>
+      dtype === undefined
+        ? callTensor(op, self, dims, keepdim)
+        : callTensor(op, self, dims, keepdim, { dtype }),
+    () => checkDimsRange(name, dims, self.ndim),
+  );
+}
+
+function spread(
+  self: Tensor,
+  name: string,
+  op: string,
+  dim: Dims | undefined,
+  options: VarianceOptions,
+): Tensor {
+  const dims = dimsOf(name, dim);
+  const keepdim = keepdimOf(name, options, ['correction']);
+  const { correction = 1 } = options;
+  checkNumber(name, 'correction', correction);
+  return explained(
+    () => callTensor(op, self, dims, { correction, keepdim }),
+    () => checkDimsRange(name, dims, self.ndim),
+  );
+}
+
+function extreme(
+  self: Tensor,
+  name: 'max' | 'min',
+  dim: number | undefined,
+  options: KeepdimOptions,
+): Tensor | ValuesAndIndices {
+  const keepdim = keepdimOf(name, options);
+  if (dim === undefined) return explained(() => callTensor(`aten::${name}`, self), () => checkNotEmpty(name, self));
+  checkIndex(name, 'dim', dim);
+  const [values, indices] = explained(
+    () => callTensors(`aten::${name}.dim`, self, dim, keepdim),
+    () => {
+      checkDimRange(name, 'dim', dim, self.ndim);
+      checkNotEmpty(name, self);
+    },
+  );
+  return { values, indices } as ValuesAndIndices;
+}
+
+function checkNotEmpty(name: string, self: Tensor): void {
+  if (self.numel === 0) throw new RangeError(`${name}: a tensor without elements has no ${name}`);
+}
+
+function indexOfExtreme(
+  self: Tensor,
+  name: 'argmax' | 'argmin',
+  dim: number | null | undefined,
+  options: KeepdimOptions,
+): Tensor {
+  const keepdim = keepdimOf(name, options);
+  const axis = dim ?? null;
+  if (axis !== null) checkIndex(name, 'dim', axis);
+  return explained(
+    () => callTensor(`aten::${name}`, self, axis, keepdim),
+    () => {
+      if (axis !== null) checkDimRange(name, 'dim', axis, self.ndim);
+      checkNotEmpty(name, self);
+    },
+  );
+}
+
+function truth(
+  self: Tensor,
+  name: 'any' | 'all',
+  dim: number | undefined,
+  options: KeepdimOptions,
+): Tensor {
+  const keepdim = keepdimOf(name, options);
+  if (dim === undefined) return callTensor(`aten::${name}`, self);
+  return alongDim(self, name, dim, () => callTensor(`aten::${name}.dim`, self, dim, keepdim));
+}
+
+function alongDim(self: Tensor, name: string, dim: number, run: () => Tensor): Tensor {
+  checkIndex(name, 'dim', dim);
+  return explained(run, () => checkDimRange(name, 'dim', dim, self.ndim));
+}
+
+function softmaxLike(
+  self: Tensor,
+  name: string,
+  op: string,
+  dim: number,
+  options: SoftmaxOptions,
+): Tensor {
+  checkOptions(name, options, ['dtype']);
+  const { dtype } = options;
+  if (dtype !== undefined) checkDType(name, 'dtype', dtype);
+  return alongDim(self, name, dim, () => callTensor(op, self, dim, dtype ?? null));
+}
+
+export abstract class ReductionMethods extends ShapeMethods {
+  /** Sum over `dim` (one, several, all by default). Integers and bools are summed as int64. */
+  sum(this: Tensor, dim?: Dims, options: ReduceOptions = {}): Tensor {
+    return reduce(this, 'sum', 'aten::sum.dim_IntList', dim, options);
+  }
+
+  /** Mean over `dim` (one, several, all by default) of a floating tensor. */
+  mean(this: Tensor, dim?: Dims, options: ReduceOptions = {}): Tensor {
+    return reduce(this, 'mean', 'aten::mean.dim', dim, options);
+  }
+
+  /** Variance over `dim`, of a sample by default (`correction` 1), as in PyTorch. */
+  variance(this: Tensor, dim?: Dims, options: VarianceOptions = {}): Tensor {
+    return spread(this, 'variance', 'aten::var.correction', dim, options);
+  }
+
+  /** Standard deviation over `dim`, of a sample by default (`correction` 1), as in PyTorch. */
+  std(this: Tensor, dim?: Dims, options: VarianceOptions = {}): Tensor {
+    return spread(this, 'std', 'aten::std.correction', dim, options);
+  }
+
+  /** The largest element as a 0-dim tensor. */
+  max(this: Tensor): Tensor;
+  /** The largest elements along `dim` and their indices. */
+  max(this: Tensor, dim: number, options?: KeepdimOptions): ValuesAndIndices;
+  max(this: Tensor, dim?: number, options: KeepdimOptions = {}): Tensor | ValuesAndIndices {
+    return extreme(this, 'max', dim, options);
+  }
+
+  /** The smallest element as a 0-dim tensor. */
+  min(this: Tensor): Tensor;
+  /** The smallest elements along `dim` and their indices. */
+  min(this: Tensor, dim: number, options?: KeepdimOptions): ValuesAndIndices;
+  min(this: Tensor, dim?: number, options: KeepdimOptions = {}): Tensor | ValuesAndIndices {
+    return extreme(this, 'min', dim, options);
+  }
+
+  /** Index (int64) of the largest element along `dim`, or in the flattened tensor; ties: the first. */
+  argmax(this: Tensor, dim?: number | null, options: KeepdimOptions = {}): Tensor {
+    return indexOfExtreme(this, 'argmax', dim, options);
+  }
+
+  /** Index (int64) of the smallest element along `dim`, or in the flattened tensor; ties: the first. */
+  argmin(this: Tensor, dim?: number | null, options: KeepdimOptions = {}): Tensor {
+    return indexOfExtreme(this, 'argmin', dim, options);
+  }
+
+  /** Whether any element is non-zero, in all or along `dim`. */
+  any(this: Tensor, dim?: number, options: KeepdimOptions = {}): Tensor {
+    return truth(this, 'any', dim, options);
+  }
+
+  /** Whether all elements are non-zero, in all or along `dim`. */
+  all(this: Tensor, dim?: number, options: KeepdimOptions = {}): Tensor {
+    return truth(this, 'all', dim, options);
+  }
+
+  /** Running sums along `dim`. */
+  cumsum(this: Tensor, dim: number): Tensor {
+    return alongDim(this, 'cumsum', dim, () => callTensor('aten::cumsum', this, dim));
+  }
+
+  /** `log(sum(exp(this)))` along `dim`, without overflow. */
+  logsumexp(this: Tensor, dim: Dims, options: KeepdimOptions = {}): Tensor {
+    const dims = dimsOf('logsumexp', dim) ?? this.shape.map((_size, index) => index);
+    const keepdim = keepdimOf('logsumexp', options);
+    return explained(
+      () => callTensor('aten::logsumexp', this, dims, keepdim),
+      () => checkDimsRange('logsumexp', dims, this.ndim),
+    );
+  }
+
+  /** Exponentials along `dim`, scaled to sum 1. */
+  softmax(this: Tensor, dim: number, options: SoftmaxOptions = {}): Tensor {
+    return softmaxLike(this, 'softmax', 'aten::softmax.int', dim, options);
+  }
+
+  /** Logarithm of {@link Tensor.softmax}, computed in one pass. */
+  logSoftmax(this: Tensor, dim: number, options: SoftmaxOptions = {}): Tensor {
+    return softmaxLike(this, 'logSoftmax', 'aten::log_softmax.int', dim, options);
+  }
+}

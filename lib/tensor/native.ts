@@ -1,0 +1,115 @@
+/**
+ * What the native addon offers. It knows no op by name: everything that computes goes through
+ * libtorch's dispatcher (`bind`), the rest is what the dispatcher does not cover.
+ */
+import type { Tensor } from './tensor.js';
+
+/** The element types that tensors can have here, by their PyTorch names. */
+export type NativeDType =
+  | 'float32'
+  | 'float64'
+  | 'float16'
+  | 'bfloat16'
+  | 'int8'
+  | 'int16'
+  | 'int32'
+  | 'int64'
+  | 'uint8'
+  | 'bool';
+
+/** One dispatcher op with its schema, callable on this thread or off the event loop. */
+export interface BoundOp {
+  /** Runs the op now, on this thread. */
+  (...args: unknown[]): unknown;
+  /** Runs the op on the environment's native thread, in the order of the calls. */
+  async(...args: unknown[]): Promise<unknown>;
+  /** The schema as PyTorch prints it. */
+  readonly schema: string;
+}
+
+export interface BackwardOptions {
+  /** One per tensor; null where the tensor has one element and the gradient is 1. */
+  gradients: (Tensor | null)[];
+  retainGraph: boolean;
+  createGraph: boolean;
+  /** Only these leaves get a gradient; empty: all. */
+  inputs: Tensor[];
+}
+
+export interface NativeAddon {
+  /** Called once per environment before anything else. */
+  initialize(classes: {
+    Tensor: new () => Tensor;
+    TorchError: new (code: never, message: string) => Error;
+    /** Wrapper that forces a JS number to a floating Scalar; it has a numeric `value`. */
+    FloatScalar: new (value: number) => { readonly value: number };
+  }): void;
+
+  /** Names of all registered ops, `namespace::name` or `namespace::name.overload`. */
+  listOps(): string[];
+  /** Overload names of `namespace::name` in registration order, '' for the default one; [] if unknown. */
+  overloads(name: string): string[];
+  /** Throws TorchError ERR_UNKNOWN_OP. */
+  bind(name: string, overload: string): BoundOp;
+  /** Dispatch keys with a kernel of their own for this op, e.g. ['CPU', 'Autograd[alias]']. */
+  kernels(name: string, overload: string): string;
+
+  /** Copies; `data`'s bytes are read as `dtype` (halves as 16-bit patterns, bool as bytes 0/1). */
+  fromBytes(data: ArrayBufferView, shape: readonly number[], dtype: NativeDType): Tensor;
+  /** Contiguous copy of the elements on the CPU, in row-major order. */
+  toBytes(tensor: Tensor): ArrayBuffer;
+
+  shape(tensor: Tensor): number[];
+  strides(tensor: Tensor): number[];
+  numel(tensor: Tensor): number;
+  dtype(tensor: Tensor): NativeDType;
+  device(tensor: Tensor): string;
+  isContiguous(tensor: Tensor): boolean;
+  /** True if both share memory. */
+  sameStorage(a: Tensor, b: Tensor): boolean;
+
+  requiresGrad(tensor: Tensor): boolean;
+  setRequiresGrad(tensor: Tensor, value: boolean): void;
+  isLeaf(tensor: Tensor): boolean;
+  /** The same object at each call as long as the gradient's tensor is the same and not disposed. */
+  grad(tensor: Tensor): Tensor | null;
+  setGrad(tensor: Tensor, grad: Tensor | null): void;
+  gradFunctionName(tensor: Tensor): string | null;
+  /** Makes `tensor` hold `source`'s values, dtype, device and shape; the object stays the same. */
+  setData(tensor: Tensor, source: Tensor): void;
+
+  dispose(tensor: Tensor): void;
+  isDisposed(tensor: Tensor): boolean;
+
+  backward(tensors: Tensor[], options: BackwardOptions): void;
+  backwardAsync(tensors: Tensor[], options: BackwardOptions): Promise<void>;
+  gradients(
+    outputs: Tensor[],
+    inputs: Tensor[],
+    options: {
+      gradients: (Tensor | null)[];
+      retainGraph: boolean;
+      createGraph: boolean;
+      allowUnused: boolean;
+    },
+  ): (Tensor | null)[];
+
+  gradMode(): boolean;
+  setGradMode(enabled: boolean): void;
+
+  /** Seeds this environment's generator (and the process's default one, for raw ops). */
+  manualSeed(seed: number | bigint): void;
+  /** uint8 tensor. */
+  rngState(): Tensor;
+  setRngState(state: Tensor): void;
+
+  setNumThreads(count: number): void;
+  numThreads(): number;
+
+  memory(): { tensors: number; bytes: number; nativeBytes: number };
+
+  /** Version facts of the loaded libtorch. */
+  versions(): { torch: string; abi: string; cpuCapability: string };
+  /** Whether CUDA can be used by the loaded libtorch. */
+  cudaAvailable(): boolean;
+}

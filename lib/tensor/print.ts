@@ -1,0 +1,165 @@
+/**
+ * Printing of tensors, letter for letter as PyTorch prints them, so that outputs can be compared.
+ * Only the elements that are shown leave native memory.
+ */
+import { noGrad } from './autograd.js';
+import { callTensor } from './dispatch.js';
+import { isFloatingPoint, type DType } from './dtype.js';
+import { tidy } from './scope.js';
+import type { Tensor } from './tensor.js';
+
+// PyTorch's default print options.
+const precision = 4;
+const threshold = 1000;
+const edgeItems = 3;
+const lineWidth = 80;
+
+const prefix = 'tensor(';
+
+/** The text of one element, padded to the width that all elements share. */
+type ElementText = (value: number | bigint) => string;
+
+interface Layout {
+  readonly values: ArrayLike<number | bigint>;
+  /** Sizes of what was fetched: at most 2 · edgeItems a dimension where `cut`. */
+  readonly shape: readonly number[];
+  /** Whether the middle of a dimension was left out. */
+  readonly cut: readonly boolean[];
+  readonly text: ElementText;
+  readonly width: number;
+}
+
+/** The whole text: elements, and what differs from an ordinary tensor. */
+export function formatTensor(tensor: Tensor): string {
+  const { shape, dtype, numel } = tensor;
+  const elements = numel === 0 ? '[]' : formatElements(tensor, shape, dtype, numel);
+  return withSuffixes(prefix + elements, suffixes(tensor, shape, dtype, numel));
+}
+
+function formatElements(
+  tensor: Tensor,
+  shape: readonly number[],
+  dtype: DType,
+  numel: number,
+): string {
+  const cut = shape.map((size) => numel > threshold && size > 2 * edgeItems);
+  const values = cut.includes(true) ? edgesOf(tensor, shape, cut) : tensor.data();
+  const { text, width } = elementFormat(Array.from<number | bigint>(values), dtype);
+  const shown = shape.map((size, dim) => (cut[dim] === true ? 2 * edgeItems : size));
+  return formatBlock({ values, shape: shown, cut, text, width }, 0, 0, prefix.length);
+}
+
+/** The first and last elements along each dimension that is cut. */
+function edgesOf(tensor: Tensor, shape: readonly number[], cut: readonly boolean[]) {
+  return noGrad(() =>
+    tidy(() => {
+      let edges = tensor;
+      shape.forEach((size, dim) => {
+        if (cut[dim] !== true) return;
+        const first = edges.narrow(dim, 0, edgeItems);
+        const last = edges.narrow(dim, size - edgeItems, edgeItems);
+        edges = callTensor('aten::cat', [first, last], dim);
+      });
+      return edges.data();
+    }),
+  );
+}
+
+/** One bracketed block: the elements from `offset` on that dimension `depth` and deeper hold. */
+function formatBlock(layout: Layout, depth: number, offset: number, indent: number): string {
+  const { shape, cut, values, text } = layout;
+  if (depth === shape.length) return text(values[offset] as number | bigint);
+  const size = shape[depth] as number;
+  const stride = shape.slice(depth + 1).reduce((product, length) => product * length, 1);
+  const isVector = depth === shape.length - 1;
+  const items = Array.from({ length: size }, (_item, index) =>
+    formatBlock(layout, depth + 1, offset + index * stride, indent + 1),
+  );
+  if (cut[depth] === true) items.splice(edgeItems, 0, isVector ? ' ...' : '...');
+  const gap = ' '.repeat(indent + 1);
+  if (!isVector) return `[${items.join(`,${'\n'.repeat(shape.length - depth - 1)}${gap}`)}]`;
+  const perLine = Math.max(1, Math.floor((lineWidth - indent) / (layout.width + 2)));
+  const lines: string[] = [];
+  for (let start = 0; start < items.length; start += perLine) {
+    lines.push(items.slice(start, start + perLine).join(', '));
+  }
+  return `[${lines.join(`,\n${gap}`)}]`;
+}
+
+/** How to write elements so that columns line up. Only shown, finite, non-zero numbers decide. */
+function elementFormat(
+  values: readonly (number | bigint)[],
+  dtype: DType,
+): { text: ElementText; width: number } {
+  const plain = plainFormat(values, dtype);
+  const width = values
+    .filter((value) => plain.decides(value))
+    .reduce((widest: number, value) => Math.max(widest, plain.text(value).length), 1);
+  return { text: (value) => plain.text(value).padStart(width), width };
+}
+
+function plainFormat(
+  values: readonly (number | bigint)[],
+  dtype: DType,
+): { text: ElementText; decides: (value: number | bigint) => boolean } {
+  const always = () => true;
+  if (dtype === 'bool') return { text: (value) => (value ? 'True' : 'False'), decides: always };
+  if (!isFloatingPoint(dtype)) return { text: String, decides: always };
+  const decides = (value: number | bigint) => value !== 0 && Number.isFinite(value);
+  const magnitudes = values.filter(decides).map((value) => Math.abs(Number(value)));
+  const smallest = magnitudes.reduce((a, b) => Math.min(a, b), Infinity);
+  const largest = magnitudes.reduce((a, b) => Math.max(a, b), 0);
+  const whole = magnitudes.every(Number.isInteger);
+  const wideRange = magnitudes.length > 0 && (largest / smallest > 1000 || largest > 1e8);
+  const scientific = wideRange || (!whole && smallest < 1e-4);
+  const finite = (value: number): string => {
+    if (scientific) return exponential(value);
+    return whole ? `${value.toFixed(0)}.` : value.toFixed(precision);
+  };
+  return { text: (value) => nonFinite(Number(value)) ?? finite(Number(value)), decides };
+}
+
+function nonFinite(value: number): string | null {
+  if (Number.isNaN(value)) return 'nan';
+  if (value === Infinity) return 'inf';
+  return value === -Infinity ? '-inf' : null;
+}
+
+/** With at least two digits in the exponent, as C and Python write it. */
+function exponential(value: number): string {
+  return value.toExponential(precision).replace(/e([+-])(\d)$/, 'e$10$2');
+}
+
+function suffixes(
+  tensor: Tensor,
+  shape: readonly number[],
+  dtype: DType,
+  numel: number,
+): string[] {
+  const parts: string[] = [];
+  const { device, gradFn } = tensor;
+  if (device !== 'cpu') parts.push(`device='${device}'`);
+  if (numel === 0 && shape.length !== 1) parts.push(`size=(${shape.join(', ')})`);
+  // An element tells these types apart; without elements only the default one goes without saying.
+  const obvious: DType[] = numel === 0 ? ['float32'] : ['float32', 'int64', 'bool'];
+  if (!obvious.includes(dtype)) parts.push(`dtype=torch.${dtype}`);
+  if (gradFn !== null) parts.push(`grad_fn=<${gradFn}>`);
+  else if (tensor.requiresGrad) parts.push('requires_grad=True');
+  return parts;
+}
+
+/** Appends the suffixes, each on a new line where the line would grow too long. */
+function withSuffixes(text: string, parts: readonly string[]): string {
+  let result = text;
+  let column = text.length - text.lastIndexOf('\n') + 1;
+  for (const part of parts) {
+    if (column + part.length + 2 > lineWidth) {
+      result += `,\n${' '.repeat(prefix.length)}${part}`;
+      column = prefix.length + part.length;
+    } else {
+      result += `, ${part}`;
+      column += part.length + 2;
+    }
+  }
+  return `${result})`;
+}

@@ -1,0 +1,148 @@
+/**
+ * Scopes: who disposes of the tensors that a piece of work leaves behind.
+ *
+ * The collector sees only the small JS objects and frees nothing within one tick, so loops need
+ * `tidy` or a `Scope`. The current scope belongs to the async context, never to one global:
+ * two requests of a server do not dispose of each other's tensors.
+ */
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { native } from './dispatch.js';
+import { Tensor } from './tensor.js';
+
+const currentScopes = new AsyncLocalStorage<Scope | undefined>();
+// Most code runs outside any scope: this count spares the look-up of the async context then.
+let openScopes = 0;
+
+/** A set of tensors that are disposed of together. */
+export class Scope {
+  readonly #parent: Scope | undefined;
+  readonly #tensors = new Set<Tensor>();
+  #open = true;
+
+  constructor() {
+    this.#parent = currentScope();
+    openScopes++;
+  }
+
+  /**
+   * Runs `fn` with this scope as the current one, also across `await`s in it.
+   * Tensors made inside belong to the scope until {@link Scope.dispose}.
+   */
+  run<T>(fn: () => T): T {
+    if (!this.#open) throw new TypeError('Scope.run: the scope has been disposed of; make a new one');
+    return currentScopes.run(this, fn);
+  }
+
+  /** Puts every tensor in `value` (arrays and objects are walked) under this scope. */
+  adopt(value: unknown): void {
+    if (!this.#open) return;
+    forEachTensor(value, (tensor) => {
+      if (tensor.kept) return;
+      this.#tensors.add(tensor);
+    });
+  }
+
+  /** @internal Called by the Tensor constructor. */
+  add(tensor: Tensor): void {
+    if (this.#open) this.#tensors.add(tensor);
+  }
+
+  /** Takes every tensor in `value` out of this scope; the enclosing scope gets it. */
+  release(value: unknown): void {
+    forEachTensor(value, (tensor) => {
+      if (this.#tensors.delete(tensor)) this.#parent?.adopt(tensor);
+    });
+  }
+
+  /** @internal Takes one tensor out of this scope and all around it. */
+  forget(tensor: Tensor): void {
+    this.#tensors.delete(tensor);
+    this.#parent?.forget(tensor);
+  }
+
+  /** Disposes of all tensors of the scope. Harmless when repeated. */
+  dispose(): void {
+    if (!this.#open) return;
+    this.#open = false;
+    openScopes--;
+    for (const tensor of this.#tensors) tensor.dispose();
+    this.#tensors.clear();
+  }
+
+  [Symbol.dispose](): void {
+    this.dispose();
+  }
+}
+
+/** The scope of this async context, or undefined. @internal */
+export function currentScope(): Scope | undefined {
+  return openScopes === 0 ? undefined : currentScopes.getStore();
+}
+
+/**
+ * Runs `fn` and disposes of every tensor made inside, but for those it returns (in arrays, maps
+ * and objects too), which then belong to the enclosing scope.
+ *
+ * @throws TypeError when `fn` returns a Promise: use `new Scope()` and `scope.run(async …)` then
+ */
+export function tidy<T>(fn: () => T): T {
+  const scope = new Scope();
+  try {
+    const result = scope.run(fn);
+    if (isPromise(result)) {
+      // The rejection of work that goes on must not end the process as "unhandled".
+      result.then(undefined, () => undefined);
+      throw new TypeError(
+        'tidy: fn returned a Promise, but its tensors would be disposed of before it settles; ' +
+          'use `const scope = new Scope(); await scope.run(fn); scope.dispose()`',
+      );
+    }
+    scope.release(result);
+    return result;
+  } finally {
+    scope.dispose();
+  }
+}
+
+/**
+ * Takes every tensor in `value` out of all scopes for good: parameters, buffers and optimizer
+ * state outlive the scope in which they happen to be made.
+ */
+export function keep<T>(value: T): T {
+  forEachTensor(value, (tensor) => {
+    tensor.kept = true;
+    currentScope()?.forget(tensor);
+  });
+  return value;
+}
+
+/**
+ * Live tensors of this environment. `tensors`: undisposed Tensor objects; `bytes`: their memory,
+ * each storage once; `nativeBytes`: all memory that libtorch holds on the CPU in this process,
+ * values saved for backward included.
+ */
+export function memory(): { tensors: number; bytes: number; nativeBytes: number } {
+  return native().memory();
+}
+
+/** @internal */
+export function isPromise(value: unknown): value is Promise<unknown> {
+  return typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function';
+}
+
+function forEachTensor(value: unknown, visit: (tensor: Tensor) => void, seen = new Set<object>()): void {
+  if (typeof value !== 'object' || value === null || seen.has(value)) return;
+  if (value instanceof Tensor) {
+    visit(value);
+    return;
+  }
+  if (ArrayBuffer.isView(value) || value instanceof ArrayBuffer) return;
+  seen.add(value);
+  if (Array.isArray(value) || value instanceof Set) {
+    for (const item of value) forEachTensor(item, visit, seen);
+  } else if (value instanceof Map) {
+    for (const item of value.values()) forEachTensor(item, visit, seen);
+  } else {
+    for (const item of Object.values(value)) forEachTensor(item, visit, seen);
+  }
+}

@@ -1,0 +1,298 @@
+import { checkOptions } from '../runtime/options.js';
+import { runBackward, runBackwardAsync, type BackwardOptions } from './autograd.js';
+import {
+  checkBoolean,
+  checkCanRequireGrad,
+  checkTensor,
+  explained,
+  formatShape,
+} from './check.js';
+import { checkDevice, type Device } from './device.js';
+import { callTensor, native } from './dispatch.js';
+import { checkDType, typedArrayOver, type DType, type TensorData } from './dtype.js';
+import { LinearAlgebraMethods } from './methods/linearAlgebra.js';
+import { nestedArray, type NestedArray } from './nested.js';
+import { formatTensor } from './print.js';
+import { currentScope } from './scope.js';
+
+const inspect: unique symbol = Symbol.for('nodejs.util.inspect.custom') as never;
+
+export interface ToOptions {
+  dtype?: DType;
+  device?: Device;
+  /** Copies even if nothing changes. Default false. */
+  copy?: boolean;
+}
+
+/**
+ * An array of numbers of any shape, on the CPU or a GPU, with automatic differentiation.
+ *
+ * Names and meanings are PyTorch's; a trailing underscore changes the tensor in place. Tensors
+ * come from functions such as {@link tensor}, {@link zeros} or from other tensors, never from
+ * `new`: native code makes the objects, whose memory it holds until {@link Tensor.dispose}, the
+ * end of a scope, or the garbage collector.
+ *
+ * The methods are spread by topic over the classes that this one extends, one file each in
+ * `methods/`; each adds its methods to the one before.
+ */
+export class Tensor extends LinearAlgebraMethods {
+  /** True for tensors that outlive all scopes. Set by `keep`. @internal */
+  kept: boolean;
+
+  /** Called by native code only. @internal */
+  constructor() {
+    super();
+    this.kept = false;
+    currentScope()?.add(this);
+  }
+
+  // What it is.
+
+  /** The sizes of the dimensions; `[]` for a single number. */
+  get shape(): readonly number[] {
+    return native().shape(this);
+  }
+
+  /** How far apart neighbours along each dimension are in memory, in elements. */
+  get strides(): readonly number[] {
+    return native().strides(this);
+  }
+
+  /** The number of dimensions. */
+  get ndim(): number {
+    return native().shape(this).length;
+  }
+
+  /** The number of elements. */
+  get numel(): number {
+    return native().numel(this);
+  }
+
+  get dtype(): DType {
+    return native().dtype(this);
+  }
+
+  /** `'cpu'` or `'cuda:0'`. */
+  get device(): Device {
+    return native().device(this) as Device;
+  }
+
+  /** Whether the elements lie in row-major order without gaps. */
+  get isContiguous(): boolean {
+    return native().isContiguous(this);
+  }
+
+  /** Whether {@link Tensor.dispose} was called; every other use throws ERR_DISPOSED then. */
+  get isDisposed(): boolean {
+    return native().isDisposed(this);
+  }
+
+  // Its elements.
+
+  /**
+   * A copy of the elements in row-major order, whatever the strides. float16 and bfloat16 come
+   * as Float32Array, int64 as BigInt64Array, bool as Uint8Array of 0 and 1.
+   */
+  data(): TensorData {
+    const { dtype } = this;
+    if (dtype === 'float16' || dtype === 'bfloat16') {
+      const converted = callTensor('aten::to.dtype', this, 'float32');
+      const copy = typedArrayOver(native().toBytes(converted), 'float32');
+      converted.dispose();
+      return copy;
+    }
+    return typedArrayOver(native().toBytes(this), dtype);
+  }
+
+  /** A copy of the elements' bytes in row-major order, as the dtype stores them. */
+  bytes(): Uint8Array {
+    return new Uint8Array(native().toBytes(this));
+  }
+
+  /**
+   * The elements as nested arrays; of a 0-dim tensor the element itself. bool gives booleans,
+   * int64 gives numbers, and bigints where a number would lose digits.
+   */
+  toArray(): NestedArray {
+    const { dtype, shape } = this;
+    return nestedArray(this.data(), shape, dtype);
+  }
+
+  /**
+   * The only element as a number; bool gives 0 or 1.
+   *
+   * @throws RangeError when there is not exactly one, or an int64 does not fit in a number
+   */
+  item(): number {
+    if (this.numel !== 1) {
+      throw new RangeError(
+        `item: needs a tensor with one element, got shape ${formatShape(this.shape)}; ` +
+          'use data() or toArray()',
+      );
+    }
+    const value = this.data()[0] as number | bigint;
+    if (typeof value === 'number') return value;
+    if (!Number.isSafeInteger(Number(value))) {
+      throw new RangeError(`item: ${value} does not fit in a number; use data()[0] for a bigint`);
+    }
+    return Number(value);
+  }
+
+  // Conversions and copies.
+
+  /** Another dtype or device; shares the memory when nothing changes, unless `copy`. */
+  to(options: ToOptions): Tensor {
+    checkOptions('to', options, ['dtype', 'device', 'copy']);
+    const { dtype, device, copy = false } = options ?? {};
+    if (dtype !== undefined) checkDType('to', 'dtype', dtype);
+    if (device !== undefined) checkDevice('to', 'device', device);
+    checkBoolean('to', 'copy', copy);
+    return callTensor('aten::to.dtype_layout', this, {
+      dtype: dtype ?? this.dtype,
+      device: device ?? this.device,
+      copy,
+    });
+  }
+
+  /** As float32. */
+  float(): Tensor {
+    return callTensor('aten::to.dtype', this, 'float32');
+  }
+
+  /** As float64. */
+  double(): Tensor {
+    return callTensor('aten::to.dtype', this, 'float64');
+  }
+
+  /** As float16. */
+  half(): Tensor {
+    return callTensor('aten::to.dtype', this, 'float16');
+  }
+
+  /** As int64. Fractions are cut off. */
+  long(): Tensor {
+    return callTensor('aten::to.dtype', this, 'int64');
+  }
+
+  /** As int32. Fractions are cut off. */
+  int(): Tensor {
+    return callTensor('aten::to.dtype', this, 'int32');
+  }
+
+  /** As bool: true where non-zero. */
+  bool(): Tensor {
+    return callTensor('aten::to.dtype', this, 'bool');
+  }
+
+  /** A copy in memory of its own; gradients flow through it. */
+  clone(): Tensor {
+    return callTensor('aten::clone', this);
+  }
+
+  /** The same memory, outside of the autograd graph. */
+  detach(): Tensor {
+    return callTensor('aten::detach', this);
+  }
+
+  // Autograd.
+
+  /** Whether operations on this tensor are recorded for gradients. */
+  get requiresGrad(): boolean {
+    return native().requiresGrad(this);
+  }
+
+  /** @throws TypeError for integers and bools */
+  set requiresGrad(value: boolean) {
+    checkBoolean('requiresGrad', 'value', value);
+    if (value) checkCanRequireGrad('requiresGrad', this.dtype);
+    explained(
+      () => native().setRequiresGrad(this, value),
+      () => {
+        if (!value && !this.isLeaf) {
+          throw new TypeError(
+            'requiresGrad: only a leaf can stop requiring gradients, this tensor was computed ' +
+              `by ${this.gradFn ?? 'an operation'}; use detach()`,
+          );
+        }
+      },
+    );
+  }
+
+  /** Sets {@link Tensor.requiresGrad}; returns this tensor. */
+  requiresGrad_(value = true): Tensor {
+    this.requiresGrad = value;
+    return this;
+  }
+
+  /** The gradient that `backward` has accumulated, or null. */
+  get grad(): Tensor | null {
+    return native().grad(this);
+  }
+
+  /** @throws TypeError, RangeError unless it is null or has this tensor's shape, dtype, device */
+  set grad(value: Tensor | null) {
+    if (value !== null) {
+      checkTensor('grad', 'value', value);
+      if (value === this) throw new TypeError('grad: a tensor cannot be its own gradient');
+      const wanted = `${formatShape(this.shape)} of ${this.dtype} on ${this.device}`;
+      const given = `${formatShape(value.shape)} of ${value.dtype} on ${value.device}`;
+      if (given !== wanted) {
+        throw new RangeError(`grad: a gradient here must be ${wanted}, got ${given}`);
+      }
+    }
+    native().setGrad(this, value);
+  }
+
+  /** Whether the tensor was not computed by a recorded operation; leaves get a {@link grad}. */
+  get isLeaf(): boolean {
+    return native().isLeaf(this);
+  }
+
+  /** Name of the operation that computed the tensor, such as `AddBackward0`, or null. */
+  get gradFn(): string | null {
+    return native().gradFunctionName(this);
+  }
+
+  /**
+   * Computes the gradients of this tensor with respect to all leaves and adds them to their
+   * {@link grad}.
+   *
+   * @throws TypeError without gradients to compute; RangeError when the tensor has several
+   *   elements and no `gradient` is given, or the shapes differ
+   */
+  backward(options: BackwardOptions = {}): void {
+    runBackward(this, options);
+  }
+
+  /** {@link backward} off the event loop. Use neither the graph nor the leaves before it settles. */
+  backwardAsync(options: BackwardOptions = {}): Promise<void> {
+    return runBackwardAsync(this, options);
+  }
+
+  // Life.
+
+  /** Gives the memory back now, unless other tensors share it. Harmless when repeated. */
+  dispose(): void {
+    native().dispose(this);
+    // A long scope must not collect the shells of tensors that are gone.
+    currentScope()?.forget(this);
+  }
+
+  [Symbol.dispose](): void {
+    this.dispose();
+  }
+
+  /** As PyTorch prints tensors; large ones are summarised. */
+  override toString(): string {
+    return this.isDisposed ? 'tensor(disposed)' : formatTensor(this);
+  }
+
+  [inspect](): string {
+    return this.toString();
+  }
+}
+
+/** Whether `value` is a {@link Tensor}. */
+export function isTensor(value: unknown): value is Tensor {
+  return value instanceof Tensor;
+}

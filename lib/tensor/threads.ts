@@ -1,0 +1,13 @@
+/** How many threads an op may use. */
+import { checkInteger } from '../runtime/options.js';
+import { native } from './dispatch.js';
+
+/** Sets the number of threads that one op uses in this environment: 1 to 1024, on and off the event loop. */
+export function setNumThreads(count: number): void {
+  native().setNumThreads(checkInteger('setNumThreads', 'count', count, 1, 1024));
+}
+
+/** The number of threads that one op uses in this environment. */
+export function getNumThreads(): number {
+  return native().numThreads();
+}

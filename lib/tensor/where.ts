@@ -1,0 +1,38 @@
+/** The choice between two tensors or numbers, for the function `where` and the method. */
+import {
+  checkBroadcast,
+  checkMask,
+  checkOperand,
+  explained,
+  type Scalar,
+} from './check.js';
+import { callTensor } from './dispatch.js';
+import { Tensor } from './tensor.js';
+
+/** `input` where the bool `condition` is true, else `other`; each a tensor or a number. */
+export function where(
+  condition: Tensor,
+  input: Tensor | Scalar,
+  other: Tensor | Scalar,
+): Tensor {
+  checkMask('where', 'condition', condition);
+  checkOperand('where', 'input', input);
+  checkOperand('where', 'other', other);
+  return explained(
+    () => callTensor(`aten::where.${overload(input, other)}`, condition, input, other),
+    () => {
+      const named = { condition, input, other };
+      const tensors = Object.entries(named).filter(([, value]) => value instanceof Tensor);
+      for (const [nameA, a] of tensors as [string, Tensor][]) {
+        for (const [nameB, b] of tensors as [string, Tensor][]) {
+          checkBroadcast('where', [nameA, nameB], a.shape, b.shape);
+        }
+      }
+    },
+  );
+}
+
+function overload(input: Tensor | Scalar, other: Tensor | Scalar): string {
+  if (input instanceof Tensor) return other instanceof Tensor ? 'self' : 'ScalarOther';
+  return other instanceof Tensor ? 'ScalarSelf' : 'Scalar';
+}

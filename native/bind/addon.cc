@@ -1,0 +1,43 @@
+// Entry of the Node addon: one environment's data and the list of exported functions.
+#include <napi.h>
+
+#include <memory>
+
+#include "../core/register.h"
+#include "autograd.h"
+#include "bound_op.h"
+#include "environment.h"
+#include "environment_functions.h"
+#include "errors.h"
+#include "memory.h"
+#include "tensor_handle.h"
+
+namespace torchformer::bind {
+namespace {
+
+void closeEnvironment(Napi::Env, Environment* environment) { environment->close(); }
+
+Napi::Object initializeAddon(Napi::Env env, Napi::Object exports) {
+  try {
+    // Ops live in the process-wide dispatcher: a second copy of this file is refused here.
+    torchformer::core::registerOps();
+    countNativeBytes();
+    auto environment = std::make_unique<Environment>(env);
+    env.SetInstanceData<Environment, closeEnvironment>(environment.get());
+    static_cast<void>(environment.release());
+  } catch (...) {
+    throw makeError(env, std::current_exception());
+  }
+  exportEnvironmentFunctions(exports);
+  exportDispatcherFunctions(exports);
+  exportTensorFunctions(exports);
+  exportAutogradFunctions(exports);
+  exportMemoryFunctions(exports);
+  return exports;
+}
+
+}  // namespace
+}  // namespace torchformer::bind
+
+using torchformer::bind::initializeAddon;
+NODE_API_MODULE(torchformer, initializeAddon)

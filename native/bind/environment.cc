@@ -1,0 +1,51 @@
+#include "environment.h"
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/Parallel.h>
+
+#include "errors.h"
+#include "worker.h"
+
+namespace torchformer::bind {
+
+Environment::Environment(Napi::Env nodeEnvironment)
+    : env(nodeEnvironment),
+      generator(at::detail::createCPUGenerator()),
+      threadCount(at::get_num_threads()) {}
+
+Environment::~Environment() = default;
+
+Environment& Environment::of(Napi::Env env) {
+  auto* environment = env.GetInstanceData<Environment>();
+  if (environment == nullptr) {
+    throw BridgeError("ERR_NATIVE", "the environment is shutting down");
+  }
+  return *environment;
+}
+
+void Environment::close() {
+  closed_ = true;
+  worker.reset();
+  if (handles.empty()) delete this;
+}
+
+void Environment::forget(TensorHandle* handle) {
+  handles.erase(handle);
+  if (closed_ && handles.empty()) delete this;
+}
+
+void Environment::applyThreadCount() const {
+  // OpenMP keeps the count per calling thread, so the thread remembers what it has set last.
+  thread_local int applied = 0;
+  if (applied != threadCount) {
+    at::set_num_threads(threadCount);
+    applied = threadCount;
+  }
+}
+
+Worker& Environment::asyncWorker() {
+  if (!worker) worker = std::make_unique<Worker>(*this);
+  return *worker;
+}
+
+}  // namespace torchformer::bind

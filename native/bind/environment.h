@@ -1,0 +1,54 @@
+// What one Node environment (the main thread or a worker) owns on the native side: the TypeScript
+// classes, the set of live tensor handles, the random generator, the thread count and the native
+// thread for async ops. It lives in the addon's instance data, never in a C++ static: a process
+// can have many environments.
+#pragma once
+
+#include <ATen/core/Generator.h>
+#include <napi.h>
+
+#include <cstddef>
+#include <memory>
+#include <unordered_set>
+#include <vector>
+
+namespace torchformer::bind {
+
+class Worker;
+struct TensorHandle;
+
+struct Environment {
+  explicit Environment(Napi::Env nodeEnvironment);
+  ~Environment();
+  Environment(const Environment&) = delete;
+  Environment& operator=(const Environment&) = delete;
+
+  // The environment of the running callback.
+  static Environment& of(Napi::Env env);
+
+  // Finalizers of tensors may run after that of the instance data, so the last one deletes.
+  void close();
+  void forget(TensorHandle* handle);
+
+  void applyThreadCount() const;
+  Worker& asyncWorker();
+
+  Napi::Env env;
+  Napi::FunctionReference tensorClass;
+  Napi::FunctionReference errorClass;
+  Napi::FunctionReference floatScalarClass;
+  // Unwrapping a foreign object must not read foreign memory: only pointers in here are ours.
+  std::unordered_set<const TensorHandle*> handles;
+  size_t liveTensors = 0;
+  at::Generator generator;
+  int threadCount;
+  std::unique_ptr<Worker> worker;
+  // Bound ops live as long as the environment: async jobs hold plain pointers to them, and there
+  // are a few thousand at most.
+  std::vector<std::shared_ptr<const void>> ownedOps;
+
+ private:
+  bool closed_ = false;
+};
+
+}  // namespace torchformer::bind

@@ -1,0 +1,107 @@
+// The addon's functions on the environment: classes, random state, threads, versions.
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/Context.h>
+#include <ATen/Version.h>
+#include <torch/headeronly/version.h>
+
+#include "environment.h"
+#include "environment_functions.h"
+#include "errors.h"
+#include "js_values.h"
+#include "tensor_handle.h"
+
+namespace torchformer::bind {
+namespace {
+
+Napi::FunctionReference referenceTo(const Napi::Object& classes, const char* name) {
+  const Napi::Value value = classes.Get(name);
+  if (!value.IsFunction()) {
+    throw BridgeError("ERR_ARGUMENT", std::string("initialize: ") + name + " must be a class");
+  }
+  return Napi::Persistent(value.As<Napi::Function>());
+}
+
+Napi::Value initialize(const Napi::CallbackInfo& info) {
+  Environment& environment = Environment::of(info.Env());
+  if (!environment.tensorClass.IsEmpty()) {
+    throw BridgeError("ERR_NATIVE_LOAD",
+                      "two copies of the package's JavaScript use one native addon in this thread");
+  }
+  const auto classes = info[0].As<Napi::Object>();
+  environment.errorClass = referenceTo(classes, "TorchError");
+  environment.floatScalarClass = referenceTo(classes, "FloatScalar");
+  environment.tensorClass = referenceTo(classes, "Tensor");
+  return info.Env().Undefined();
+}
+
+void seed(at::Generator& generator, uint64_t value) {
+  const std::lock_guard lock(generator.mutex());
+  generator.set_current_seed(value);
+}
+
+Napi::Value manualSeed(const Napi::CallbackInfo& info) {
+  Environment& environment = Environment::of(info.Env());
+  const auto value = static_cast<uint64_t>(integerOf(info[0], "seed"));
+  seed(environment.generator, value);
+  // Raw ops without a generator argument draw from the process's generator.
+  at::manual_seed(value);
+  return info.Env().Undefined();
+}
+
+Napi::Value rngState(const Napi::CallbackInfo& info) {
+  Environment& environment = Environment::of(info.Env());
+  const std::lock_guard lock(environment.generator.mutex());
+  return wrapTensor(environment, environment.generator.get_state());
+}
+
+Napi::Value setRngState(const Napi::CallbackInfo& info) {
+  Environment& environment = Environment::of(info.Env());
+  const at::Tensor& state = tensorOf(environment, info[0], "state");
+  const std::lock_guard lock(environment.generator.mutex());
+  environment.generator.set_state(state);
+  return info.Env().Undefined();
+}
+
+Napi::Value setNumThreads(const Napi::CallbackInfo& info) {
+  const int64_t count = integerOf(info[0], "count");
+  constexpr int64_t kMost = 1024;
+  if (count < 1 || count > kMost) {
+    throw BridgeError("ERR_ARGUMENT", "the thread count must be from 1 to 1024, got " +
+                                          std::to_string(count));
+  }
+  Environment& environment = Environment::of(info.Env());
+  environment.threadCount = static_cast<int>(count);
+  environment.applyThreadCount();
+  return info.Env().Undefined();
+}
+
+Napi::Value numThreads(const Napi::CallbackInfo& info) {
+  return makeInteger(info.Env(), Environment::of(info.Env()).threadCount);
+}
+
+Napi::Value versions(const Napi::CallbackInfo& info) {
+  Napi::Object result = Napi::Object::New(info.Env());
+  result.Set("torch", TORCH_VERSION);
+  result.Set("abi", std::to_string(TORCH_ABI_VERSION));
+  result.Set("cpuCapability", at::get_cpu_capability());
+  return result;
+}
+
+Napi::Value cudaAvailable(const Napi::CallbackInfo& info) {
+  return Napi::Boolean::New(info.Env(), at::hasCUDA());
+}
+
+}  // namespace
+
+void exportEnvironmentFunctions(Napi::Object exports) {
+  exportFunction<initialize>(exports, "initialize");
+  exportFunction<manualSeed>(exports, "manualSeed");
+  exportFunction<rngState>(exports, "rngState");
+  exportFunction<setRngState>(exports, "setRngState");
+  exportFunction<setNumThreads>(exports, "setNumThreads");
+  exportFunction<numThreads>(exports, "numThreads");
+  exportFunction<versions>(exports, "versions");
+  exportFunction<cudaAvailable>(exports, "cudaAvailable");
+}
+
+}  // namespace torchformer::bind

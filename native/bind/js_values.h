@@ -1,0 +1,32 @@
+// Values between JS and C++ where Node-API alone would lose or round something, and their
+// descriptions for error messages.
+#pragma once
+
+#include <napi.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace torchformer::bind {
+
+inline bool isNullish(const Napi::Value& value) { return value.IsUndefined() || value.IsNull(); }
+
+enum class IntegerFault { notANumber, notAnInteger, tooLarge };
+// A safe integer or a BigInt of 64 bits; null and the fault otherwise, never a rounded number.
+std::optional<int64_t> readInteger(const Napi::Value& value, IntegerFault& fault);
+
+// For fields that the TypeScript side has checked; BridgeError names `what` otherwise.
+int64_t integerOf(const Napi::Value& value, const char* what);
+bool boolOf(const Napi::Value& value, const char* what);
+std::string stringOf(const Napi::Value& value, const char* what);
+std::vector<Napi::Value> arrayOf(const Napi::Value& value, const char* what);
+
+// A number where it is exact, else a BigInt.
+Napi::Value makeInteger(Napi::Env env, int64_t value);
+
+// "the string \"ab\"", "null", "an array", "3.5": what came, for error messages.
+std::string describeValue(const Napi::Value& value);
+
+}  // namespace torchformer::bind

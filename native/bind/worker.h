@@ -1,0 +1,57 @@
+// The native thread of one environment: async jobs run on it in order, their ends are told to the
+// event loop. One thread an environment, because each calling thread gets an OpenMP team of its
+// own and two teams at once would fight for the cores.
+#pragma once
+
+#include <napi.h>
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+namespace torchformer::bind {
+
+struct Environment;
+
+class Worker {
+ public:
+  // `work` runs on the thread with the caller's autograd state and must not touch JS; the JS
+  // value that `finish` makes on the event loop settles the promise. An exception of either
+  // rejects it.
+  struct Job {
+    std::function<void()> work;
+    std::function<Napi::Value()> finish;
+  };
+
+  explicit Worker(Environment& environment);
+  ~Worker();
+  Worker(const Worker&) = delete;
+  Worker& operator=(const Worker&) = delete;
+
+  // Returns the promise.
+  Napi::Value submit(Job job);
+
+ private:
+  struct Pending;
+
+  void run();
+  void settle(std::unique_ptr<Pending> pending);
+  static void onSettled(Napi::Env env, Napi::Function, Worker* worker, Pending* data);
+  void stop();
+
+  Environment& environment_;
+  Napi::Env::CleanupHook<void (*)(Worker*), Worker> environmentEnd_;
+  Napi::TypedThreadSafeFunction<Worker, Pending, onSettled> settled_;
+  size_t unsettled_ = 0;
+
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::deque<std::unique_ptr<Pending>> queue_;
+  bool stopping_ = false;
+  std::thread thread_;
+};
+
+}  // namespace torchformer::bind
