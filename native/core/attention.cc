@@ -3,7 +3,7 @@
 // Purpose: each query takes the mean of the values, weighted by how well it matches their keys.
 // Shapes:  query [B, (H,) Sq, Dk], key [B, (H,) Sk, Dk], value [B, (H,) Sk, Dv],
 //   mask bool, true = may attend, of the rank of the scores [B, (H,) Sq, Sk] and 1 or their size in
-//   each dimension -> output [B, (H,) Sq, Dv], weights [B, (H,) Sq, Sk] (undefined if not asked for).
+//   each dimension -> output [B, (H,) Sq, Dv], weights [B, (H,) Sq, Sk] (undefined if not asked).
 // Formula: S = Q K^T / sqrt(Dk),  P = softmax(S where the mask allows),  O = drop(P) V.
 // Backward, with D = drop(P):
 //   dV = D^T dO,  dP = undrop(dO V^T + dweights),  dS = P * (dP - sum(dP * P)),
@@ -12,11 +12,12 @@
 // Hazards:
 //   - A row that may attend to nothing must not become 0 / 0. Blocked scores are set to the lowest
 //     finite number: beside any allowed score their weight is exactly 0, and when all are blocked
-//     the softmax is uniform over the Sk keys ("uniform"). Such a row does not depend on the scores,
-//     so dS has to be zeroed where blocked. "zero" clears the weights of such rows, and with P = 0
-//     the formula for dS gives 0 by itself.
+//     the softmax is uniform over the Sk keys ("uniform"). Such a row does not depend on the
+//     scores, so dS has to be zeroed where blocked. "zero" clears the weights of such rows, and
+//     with P = 0 the formula for dS gives 0 by itself.
 //   - Half types: products round to the half type, the softmax computes in float32.
-//   - The returned weights are those after dropout, and asking for them changes no bit of the output.
+//   - The returned weights are those after dropout, and asking for them changes no bit of the
+//     output.
 //   - The saved P can be the weights the caller got: PyTorch's version counter then turns a change
 //     made to them into an error in backward.
 
@@ -94,11 +95,10 @@ void checkArguments(const at::Tensor& query, const at::Tensor& key, const at::Te
   };
   TF_CHECK(ERR_SHAPE,
            key.dim() == rank && leadingOf(key) == leading && key.size(-1) == query.size(-1), op,
-           ": key must be like query ", query.sizes(), " in all but the length, got ",
-           key.sizes());
+           ": key must be like query ", query.sizes(), " in all but the length, got ", key.sizes());
   TF_CHECK(ERR_SHAPE,
-           value.dim() == rank && leadingOf(value) == leading && value.size(-2) == key.size(-2),
-           op, ": value must be like key ", key.sizes(), " in all but the features, got ",
+           value.dim() == rank && leadingOf(value) == leading && value.size(-2) == key.size(-2), op,
+           ": value must be like key ", key.sizes(), " in all but the features, got ",
            value.sizes());
   if (mask.defined()) checkMask(mask, query, key);
   checkProbability(op, "dropout_p", dropoutP);
@@ -152,7 +152,7 @@ at::Tensor softmaxWeights(const at::Tensor& query, const at::Tensor& key, const 
 
 struct Result {
   at::Tensor output;
-  at::Tensor weights;         // P, [B, (H,) Sq, Sk]
+  at::Tensor weights;      // P, [B, (H,) Sq, Sk]
   at::Tensor kept;         // bool like P; undefined without dropout
   at::Tensor usedWeights;  // what multiplied the values: P itself without dropout
 };
@@ -187,21 +187,20 @@ variable_list backwardPass(const at::Tensor& gradOutput, const at::Tensor& gradW
   variable_list result(3);
   const auto upstream = gradOutput.defined() ? batched(gradOutput) : at::Tensor();
   if (wanted.value && upstream.defined()) {
-    const auto used = saved.kept.defined() ? applyKept(saved.weights, saved.kept, dropoutP)
-                                           : saved.weights;
+    const auto used =
+        saved.kept.defined() ? applyKept(saved.weights, saved.kept, dropoutP) : saved.weights;
     result[2] = at::bmm(transposed(batched(used)), upstream).view(saved.value.sizes());
   }
   if (!wanted.query && !wanted.key) return result;
 
   at::Tensor gradient = gradWeights;
   if (upstream.defined()) {
-    gradient =
-        at::bmm(upstream, transposed(batched(saved.value))).view(saved.weights.sizes());
+    gradient = at::bmm(upstream, transposed(batched(saved.value))).view(saved.weights.sizes());
     if (gradWeights.defined()) gradient.add_(gradWeights);
   }
   if (saved.kept.defined()) gradient = applyKept(gradient, saved.kept, dropoutP);
-  const auto gradScores = at::_softmax_backward_data(gradient, saved.weights, /*dim=*/-1,
-                                                     saved.weights.scalar_type());
+  const auto gradScores =
+      at::_softmax_backward_data(gradient, saved.weights, /*dim=*/-1, saved.weights.scalar_type());
   if (saved.mask.defined()) gradScores.masked_fill_(saved.mask.logical_not(), 0);
 
   const auto scores = batched(gradScores);
@@ -210,8 +209,7 @@ variable_list backwardPass(const at::Tensor& gradOutput, const at::Tensor& gradW
     result[0] = scaledBmm(scores, batched(saved.key), scale).view(saved.query.sizes());
   }
   if (wanted.key) {
-    result[1] =
-        scaledBmm(transposed(scores), batched(saved.query), scale).view(saved.key.sizes());
+    result[1] = scaledBmm(transposed(scores), batched(saved.query), scale).view(saved.key.sizes());
   }
   return result;
 }
@@ -240,8 +238,7 @@ struct AttentionFunction : torch::autograd::Function<AttentionFunction> {
                                bool needWeights, const OptionalGenerator& generator) {
     const at::AutoDispatchBelowADInplaceOrView belowAutograd;
     const auto maskOrNone = mask.value_or(at::Tensor());
-    const auto result =
-        forwardPass(query, key, value, maskOrNone, dropoutP, emptyRows, generator);
+    const auto result = forwardPass(query, key, value, maskOrNone, dropoutP, emptyRows, generator);
     context->save_for_backward({query, key, value, maskOrNone, result.weights, result.kept});
     context->saved_data["dropout_p"] = dropoutP;
     context->saved_data["empty_rows"] = static_cast<int64_t>(emptyRows);
@@ -259,17 +256,16 @@ struct AttentionFunction : torch::autograd::Function<AttentionFunction> {
     const Saved saved{list[0], list[1], list[2], list[3], list[4], list[5]};
     const double dropoutP = context->saved_data["dropout_p"].toDouble();
     const auto emptyRows = static_cast<EmptyRows>(context->saved_data["empty_rows"].toInt());
-    auto found =
-        c10::GradMode::is_enabled()
-            ? differentiableGradients(
-                  [&](const variable_list& inputs) {
-                    return composed(inputs[0], inputs[1], inputs[2], saved.mask, saved.kept,
-                                    dropoutP, emptyRows);
-                  },
-                  {saved.query, saved.key, saved.value}, {gradients[0], gradWeights})
-            : backwardPass(gradients[0], gradWeights, saved, dropoutP,
-                           {context->needs_input_grad(0), context->needs_input_grad(1),
-                            context->needs_input_grad(2)});
+    auto found = c10::GradMode::is_enabled()
+                     ? differentiableGradients(
+                           [&](const variable_list& inputs) {
+                             return composed(inputs[0], inputs[1], inputs[2], saved.mask,
+                                             saved.kept, dropoutP, emptyRows);
+                           },
+                           {saved.query, saved.key, saved.value}, {gradients[0], gradWeights})
+                     : backwardPass(gradients[0], gradWeights, saved, dropoutP,
+                                    {context->needs_input_grad(0), context->needs_input_grad(1),
+                                     context->needs_input_grad(2)});
     for (size_t i = 0; i < found.size(); ++i) result[i] = std::move(found[i]);
     return result;
   }
@@ -288,15 +284,14 @@ Pair attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor&
 }
 
 Pair attentionAutograd(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
-                       const OptionalTensor& mask, double dropoutP,
-                       std::string_view emptyRowsName, bool needWeights,
-                       OptionalGenerator generator) {
+                       const OptionalTensor& mask, double dropoutP, std::string_view emptyRowsName,
+                       bool needWeights, OptionalGenerator generator) {
   const auto maskOrNone = mask.value_or(at::Tensor());
   const auto emptyRows = parseEmptyRows(emptyRowsName);
   checkArguments(query, key, value, maskOrNone, dropoutP, generator);
   if (mustRecord({query, key, value})) {
-    // Heads split off by a transpose have to be copied together for bmm. Copied here, where autograd
-    // sees it, the copy is what gets saved, and backward need not make it again.
+    // Heads split off by a transpose have to be copied together for bmm. Copied here, where
+    // autograd sees it, the copy is what gets saved, and backward need not make it again.
     const auto outputs =
         AttentionFunction::apply(query.contiguous(), key.contiguous(), value.contiguous(), mask,
                                  dropoutP, emptyRows, needWeights, generator);
@@ -308,9 +303,8 @@ Pair attentionAutograd(const at::Tensor& query, const at::Tensor& key, const at:
 }
 
 Pair attentionReference(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
-                        const OptionalTensor& mask, double dropoutP,
-                        std::string_view emptyRowsName, bool needWeights,
-                        OptionalGenerator generator) {
+                        const OptionalTensor& mask, double dropoutP, std::string_view emptyRowsName,
+                        bool needWeights, OptionalGenerator generator) {
   const auto maskOrNone = mask.value_or(at::Tensor());
   const auto emptyRows = parseEmptyRows(emptyRowsName);
   checkArguments(query, key, value, maskOrNone, dropoutP, generator);
@@ -332,14 +326,13 @@ void registerAttention(torch::Library& library) {
       "str empty_rows=\"uniform\", bool need_weights=False, Generator? generator=None) -> "
       "(Tensor output, Tensor weights)";
   library.def(("attention" + signature).c_str());
-  library.impl("attention", torch::dispatch(c10::DispatchKey::CompositeExplicitAutograd,
-                                            TORCH_FN(attention)));
+  library.impl("attention",
+               torch::dispatch(c10::DispatchKey::CompositeExplicitAutograd, TORCH_FN(attention)));
   library.impl("attention",
                torch::dispatch(c10::DispatchKey::Autograd, TORCH_FN(attentionAutograd)));
   library.def(("attention_reference" + signature).c_str());
-  library.impl("attention_reference",
-               torch::dispatch(c10::DispatchKey::CompositeImplicitAutograd,
-                               TORCH_FN(attentionReference)));
+  library.impl("attention_reference", torch::dispatch(c10::DispatchKey::CompositeImplicitAutograd,
+                                                      TORCH_FN(attentionReference)));
 }
 
 }  // namespace torchformer::core

@@ -9,14 +9,15 @@ bool mustRecord(std::initializer_list<at::Tensor> inputs) {
   const bool gradientsOn = c10::GradMode::is_enabled();
   for (const auto& input : inputs) {
     if (!input.defined()) continue;
-    if ((gradientsOn && input.requires_grad()) || input._fw_grad(/*level=*/0).defined()) return true;
+    if ((gradientsOn && input.requires_grad()) || input._fw_grad(/*level=*/0).defined())
+      return true;
   }
   return false;
 }
 
 variable_list differentiableGradients(
-    const std::function<variable_list(const variable_list&)>& composed,
-    const variable_list& inputs, const variable_list& outputGradients) {
+    const std::function<variable_list(const variable_list&)>& composed, const variable_list& inputs,
+    const variable_list& outputGradients) {
   // Each input goes in under a name of its own. In self-attention query and key can be one tensor;
   // asked for the gradient of that tensor, autograd would give the sum, and give it twice.
   variable_list aliases;

@@ -24,7 +24,7 @@ bool mustRecord(std::initializer_list<at::Tensor> inputs);
 /// the backward (create_graph), they answer with this instead: the forward is run again, readably.
 /// Undefined inputs, inputs that need no gradient and undefined `outputGradients` are allowed.
 variable_list differentiableGradients(
-    const std::function<variable_list(const variable_list&)>& composed,
-    const variable_list& inputs, const variable_list& outputGradients);
+    const std::function<variable_list(const variable_list&)>& composed, const variable_list& inputs,
+    const variable_list& outputGradients);
 
 }  // namespace torchformer::core

@@ -23,10 +23,10 @@ void checkDense(const char* op, const char* name, const at::Tensor& tensor) {
 void checkFloating(const char* op, const char* name, const at::Tensor& tensor) {
   checkDense(op, name, tensor);
   const auto dtype = tensor.scalar_type();
-  TF_CHECK(ERR_DTYPE,
-           dtype == at::kFloat || dtype == at::kDouble || dtype == at::kBFloat16 ||
-               dtype == at::kHalf,
-           op, ": ", name, " must be float16, bfloat16, float32 or float64, got ", dtype);
+  TF_CHECK(
+      ERR_DTYPE,
+      dtype == at::kFloat || dtype == at::kDouble || dtype == at::kBFloat16 || dtype == at::kHalf,
+      op, ": ", name, " must be float16, bfloat16, float32 or float64, got ", dtype);
 }
 
 void checkMatches(const char* op, const char* name, const at::Tensor& tensor, const char* likeName,
@@ -36,8 +36,7 @@ void checkMatches(const char* op, const char* name, const at::Tensor& tensor, co
            " must have the dtype of ", likeName, " (", like.scalar_type(), "), got ",
            tensor.scalar_type());
   TF_CHECK(ERR_DEVICE, tensor.device() == like.device(), op, ": ", name,
-           " must be on the device of ", likeName, " (", like.device(), "), got ",
-           tensor.device());
+           " must be on the device of ", likeName, " (", like.device(), "), got ", tensor.device());
 }
 
 void checkProbability(const char* op, const char* name, double probability) {

@@ -15,13 +15,12 @@
 
 /// Throws c10::Error("[code] parts...") unless `condition` holds. `code` is a bare word such as
 /// ERR_SHAPE; the message parts are built only when the check fails.
-#define TF_CHECK(code, condition, ...)                               \
-  do {                                                               \
-    if (!(condition)) [[unlikely]] {                                 \
-      ::torchformer::core::fail(                                     \
-          {__func__, __FILE__, static_cast<uint32_t>(__LINE__)},     \
-          ::c10::str("[" #code "] ", __VA_ARGS__));                  \
-    }                                                                \
+#define TF_CHECK(code, condition, ...)                                                 \
+  do {                                                                                 \
+    if (!(condition)) [[unlikely]] {                                                   \
+      ::torchformer::core::fail({__func__, __FILE__, static_cast<uint32_t>(__LINE__)}, \
+                                ::c10::str("[" #code "] ", __VA_ARGS__));              \
+    }                                                                                  \
   } while (false)
 
 namespace torchformer::core {

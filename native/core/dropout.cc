@@ -70,8 +70,8 @@ at::Tensor dropoutAutograd(const at::Tensor& input, double p, OptionalGenerator 
 
 void registerDropout(torch::Library& library) {
   library.def("dropout(Tensor input, float p, *, Generator? generator=None) -> Tensor");
-  library.impl("dropout", torch::dispatch(c10::DispatchKey::CompositeExplicitAutograd,
-                                          TORCH_FN(dropout)));
+  library.impl("dropout",
+               torch::dispatch(c10::DispatchKey::CompositeExplicitAutograd, TORCH_FN(dropout)));
   library.impl("dropout", torch::dispatch(c10::DispatchKey::Autograd, TORCH_FN(dropoutAutograd)));
 }
 

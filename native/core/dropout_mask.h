@@ -10,7 +10,8 @@ namespace torchformer::core {
 /// A bool tensor of the shape and device of `like`, true where an element is kept: dropped with
 /// probability `p`. Drawn from `generator`, else from the device's default generator. It consumes
 /// the generator exactly as PyTorch's dropout does, so one seed gives both the same mask.
-at::Tensor drawKept(const at::Tensor& like, double p, const std::optional<at::Generator>& generator);
+at::Tensor drawKept(const at::Tensor& like, double p,
+                    const std::optional<at::Generator>& generator);
 
 /// What the survivors are multiplied with, 1 / (1 - p); 0 for p = 1, where there are none.
 double survivorScale(double p);

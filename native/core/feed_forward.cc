@@ -4,8 +4,8 @@
 // Shapes:  input [..., D], w_1 [F, D], b_1 [F], w_2 [E, F], b_2 [E] -> output [..., E]
 //   (weights as in PyTorch's Linear: [out, in]; either bias may be absent; E is D in the paper).
 // Formula: h = relu(x W_1^T + b_1) * keep,   y = h W_2^T / (1 - p) + b_2.
-// Backward: dh = dy W_2 / (1 - p) where h > 0, else 0;  dx = dh W_1,  dW_1 = dh^T x,  db_1 = sum dh,
-//   dW_2 = dy^T h / (1 - p),  db_2 = sum dy.
+// Backward: dh = dy W_2 / (1 - p) where h > 0, else 0;
+//   dx = dh W_1,  dW_1 = dh^T x,  db_1 = sum dh,  dW_2 = dy^T h / (1 - p),  db_2 = sum dy.
 // Saved:   input, both weights and h. h > 0 says both "ReLU was open" and "not dropped", so
 //   neither the values before ReLU nor the dropout mask are stored.
 // Hazards: the scale 1 / (1 - p) rides on the second product instead of a pass over h; for half
@@ -127,8 +127,8 @@ at::Tensor composed(const at::Tensor& input, const at::Tensor& w1, const at::Ten
 
 struct FeedForwardFunction : torch::autograd::Function<FeedForwardFunction> {
   // The biases come last: absent ones take no place among the edges that needs_input_grad counts.
-  static at::Tensor forward(AutogradContext* context, const at::Tensor& input,
-                            const at::Tensor& w1, const at::Tensor& w2, const OptionalTensor& b1,
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& input, const at::Tensor& w1,
+                            const at::Tensor& w2, const OptionalTensor& b1,
                             const OptionalTensor& b2, double dropoutP,
                             const OptionalGenerator& generator) {
     const at::AutoDispatchBelowADInplaceOrView belowAutograd;
@@ -155,8 +155,8 @@ struct FeedForwardFunction : torch::autograd::Function<FeedForwardFunction> {
       const auto kept = dropoutP > 0.0 ? hidden != 0 : at::Tensor();
       found = differentiableGradients(
           [&](const variable_list& inputs) -> variable_list {
-            return {composed(inputs[0], inputs[1], inputs[3], inputs[2], inputs[4], kept,
-                             dropoutP)};
+            return {
+                composed(inputs[0], inputs[1], inputs[3], inputs[2], inputs[4], kept, dropoutP)};
           },
           {input, w1, w2, b1, b2}, gradients);
     } else {
@@ -206,8 +206,7 @@ at::Tensor feedForwardReference(const at::Tensor& input, const at::Tensor& w1,
   at::Tensor kept;
   if (dropoutP > 0.0) {
     const auto rows = asRows(input);
-    kept = drawKept(at::empty({rows.size(0), w1.size(0)}, input.options()), dropoutP,
-                          generator);
+    kept = drawKept(at::empty({rows.size(0), w1.size(0)}, input.options()), dropoutP, generator);
   }
   return composed(input, w1, bias1, w2, bias2, kept, dropoutP);
 }
@@ -219,14 +218,14 @@ void registerFeedForward(torch::Library& library) {
       "(Tensor input, Tensor w_1, Tensor? b_1, Tensor w_2, Tensor? b_2, float dropout_p=0.0, *, "
       "Generator? generator=None) -> Tensor";
   library.def(("feed_forward" + signature).c_str());
-  library.impl("feed_forward", torch::dispatch(c10::DispatchKey::CompositeExplicitAutograd,
-                                               TORCH_FN(feedForward)));
+  library.impl("feed_forward",
+               torch::dispatch(c10::DispatchKey::CompositeExplicitAutograd, TORCH_FN(feedForward)));
   library.impl("feed_forward",
                torch::dispatch(c10::DispatchKey::Autograd, TORCH_FN(feedForwardAutograd)));
   library.def(("feed_forward_reference" + signature).c_str());
-  library.impl("feed_forward_reference",
-               torch::dispatch(c10::DispatchKey::CompositeImplicitAutograd,
-                               TORCH_FN(feedForwardReference)));
+  library.impl(
+      "feed_forward_reference",
+      torch::dispatch(c10::DispatchKey::CompositeImplicitAutograd, TORCH_FN(feedForwardReference)));
 }
 
 }  // namespace torchformer::core

@@ -42,7 +42,9 @@ struct Dialect {
   bool sampleStd;
   bool epsOutside;
 
-  bool isFused() const { return !sampleStd && !epsOutside; }
+  // libtorch's fused kernel leaves rounding noise in the gradient of the scale of a single feature,
+  // which is exactly zero.
+  bool isFused(int64_t features) const { return !sampleStd && !epsOutside && features > 1; }
   int64_t correction() const { return sampleStd ? 1 : 0; }
   double divisor(int64_t features) const { return static_cast<double>(features - correction()); }
 };
@@ -99,7 +101,7 @@ at::Tensor spreadFromStd(const at::Tensor& std, const Dialect& dialect) {
 
 Result forwardPass(const at::Tensor& input, const at::Tensor& scale, const at::Tensor& shift,
                    const Dialect& dialect) {
-  if (dialect.isFused()) {
+  if (dialect.isFused(input.size(-1))) {
     auto [output, mean, reciprocal] = at::native_layer_norm(
         input, {input.size(-1)}, fusedParameter(scale), fusedParameter(shift), dialect.eps);
     return {output, mean, reciprocal};
@@ -141,8 +143,7 @@ variable_list composedBackward(const at::Tensor& gradOutput, const at::Tensor& i
                     .to(input.scalar_type());
   }
   if (wanted.scale) {
-    result[1] =
-        (gradient * normalised).reshape({-1, features}).sum({0}).to(scale.scalar_type());
+    result[1] = (gradient * normalised).reshape({-1, features}).sum({0}).to(scale.scalar_type());
   }
   if (wanted.shift) {
     result[2] = gradient.reshape({-1, features}).sum({0}).to(scale.scalar_type());
@@ -151,10 +152,9 @@ variable_list composedBackward(const at::Tensor& gradOutput, const at::Tensor& i
 }
 
 variable_list backwardPass(const at::Tensor& gradOutput, const at::Tensor& input,
-                           const at::Tensor& scale, const at::Tensor& shift,
-                           const at::Tensor& mean, const at::Tensor& spread,
-                           const Dialect& dialect, const Wanted& wanted) {
-  if (!dialect.isFused()) {
+                           const at::Tensor& scale, const at::Tensor& shift, const at::Tensor& mean,
+                           const at::Tensor& spread, const Dialect& dialect, const Wanted& wanted) {
+  if (!dialect.isFused(input.size(-1))) {
     return composedBackward(gradOutput, input, scale, mean, spread, dialect, wanted);
   }
   auto [gradInput, gradScale, gradShift] = at::native_layer_norm_backward(
@@ -224,8 +224,7 @@ at::Tensor layerNorm(const at::Tensor& input, const at::Tensor& scale, const at:
 }
 
 at::Tensor layerNormAutograd(const at::Tensor& input, const at::Tensor& scale,
-                             const at::Tensor& shift, double eps, bool sampleStd,
-                             bool epsOutside) {
+                             const at::Tensor& shift, double eps, bool sampleStd, bool epsOutside) {
   const Dialect dialect{eps, sampleStd, epsOutside};
   checkArguments(input, scale, shift, dialect);
   if (mustRecord({input, scale, shift})) {
@@ -250,14 +249,13 @@ void registerLayerNorm(torch::Library& library) {
       "(Tensor input, Tensor scale, Tensor shift, float eps=1e-6, *, bool sample_std=False, "
       "bool eps_outside=False) -> Tensor";
   library.def(("layer_norm" + signature).c_str());
-  library.impl("layer_norm", torch::dispatch(c10::DispatchKey::CompositeExplicitAutograd,
-                                             TORCH_FN(layerNorm)));
+  library.impl("layer_norm",
+               torch::dispatch(c10::DispatchKey::CompositeExplicitAutograd, TORCH_FN(layerNorm)));
   library.impl("layer_norm",
                torch::dispatch(c10::DispatchKey::Autograd, TORCH_FN(layerNormAutograd)));
   library.def(("layer_norm_reference" + signature).c_str());
-  library.impl("layer_norm_reference",
-               torch::dispatch(c10::DispatchKey::CompositeImplicitAutograd,
-                               TORCH_FN(layerNormReference)));
+  library.impl("layer_norm_reference", torch::dispatch(c10::DispatchKey::CompositeImplicitAutograd,
+                                                       TORCH_FN(layerNormReference)));
 }
 
 }  // namespace torchformer::core
