@@ -1,0 +1,85 @@
+/** Checks of tensors at the doors of modules. They cost a few native reads and no computation. */
+import { describe } from '../runtime/options.js';
+import { checkTensor, formatShape } from '../tensor/check.js';
+import type { Tensor } from '../tensor/tensor.js';
+
+/**
+ * Checks an input whose last dimension has a fixed size and that meets a weight.
+ *
+ * @throws RangeError naming both sizes, TypeError naming both dtypes or devices
+ */
+export function checkFeatures(
+  owner: string,
+  name: string,
+  input: unknown,
+  features: number,
+  weight: Tensor,
+): void {
+  checkTensor(owner, name, input);
+  const shape = input.shape;
+  if (shape.at(-1) !== features) {
+    throw new RangeError(
+      `${owner}: ${name} must have ${features} as its last dimension, got ${formatShape(shape)}`,
+    );
+  }
+  checkAlike(owner, name, input, 'the weights', weight);
+}
+
+/** @throws TypeError when two tensors differ in dtype or device */
+export function checkAlike(
+  owner: string,
+  name: string,
+  tensor: Tensor,
+  otherName: string,
+  other: Tensor,
+): void {
+  if (tensor.dtype !== other.dtype) {
+    throw new TypeError(
+      `${owner}: ${name} is ${tensor.dtype} but ${otherName} are ${other.dtype}; ` +
+        `convert one: ${name}.to({ dtype: '${other.dtype}' }) or module.to({ dtype: '${tensor.dtype}' })`,
+    );
+  }
+  checkSameDevice(owner, name, tensor, otherName, other);
+}
+
+/** @throws TypeError when two tensors are on different devices */
+export function checkSameDevice(
+  owner: string,
+  name: string,
+  tensor: Tensor,
+  otherName: string,
+  other: Tensor,
+): void {
+  if (tensor.device === other.device) return;
+  throw new TypeError(
+    `${owner}: ${name} is on ${tensor.device} but ${otherName} are on ${other.device}; ` +
+      `move one: ${name}.to({ device: '${other.device}' }) or module.to({ device: '${tensor.device}' })`,
+  );
+}
+
+/** Checks token ids: int64 or int32, of `ndim` dimensions if given. @throws TypeError, RangeError */
+export function checkIds(owner: string, name: string, ids: unknown, ndim?: number): void {
+  checkTensor(owner, name, ids);
+  if (ids.dtype !== 'int64' && ids.dtype !== 'int32') {
+    throw new TypeError(
+      `${owner}: ${name} must hold ids as int64 or int32, got ${ids.dtype}; make them with ` +
+        `tensor(…, { dtype: 'int64' })`,
+    );
+  }
+  if (ndim !== undefined && ids.ndim !== ndim) {
+    throw new RangeError(
+      `${owner}: ${name} must have ${ndim} dimensions [batch, length], got ${formatShape(ids.shape)}`,
+    );
+  }
+}
+
+/** @throws TypeError, RangeError unless `value` is a finite number above 0 */
+export function checkPositive(owner: string, name: string, value: unknown): number {
+  if (typeof value !== 'number') {
+    throw new TypeError(`${owner}: ${name} must be a number, got ${describe(value)}`);
+  }
+  if (!(value > 0 && value < Infinity)) {
+    throw new RangeError(`${owner}: ${name} must be a finite number above 0, got ${value}`);
+  }
+  return value;
+}

@@ -1,0 +1,111 @@
+import { checkOptions } from '../runtime/options.js';
+import { tidy } from '../tensor/scope.js';
+import type { Tensor } from '../tensor/tensor.js';
+import { clones, intoClones } from './clones.js';
+import type { ModuleList } from './containers.js';
+import type { AttentionModule, LayerOptions } from './encoder.js';
+import { LayerNorm } from './layerNorm.js';
+import { booleanMask } from './mask.js';
+import { Module } from './module.js';
+import type { TensorModule } from './module.js';
+import { SublayerConnection } from './sublayerConnection.js';
+
+/**
+ * Masked self-attention, attention to the encoder's result, then feed-forward, each in a residual
+ * connection (paper, section 3.1).
+ */
+export class DecoderLayer extends Module {
+  static override readonly stateNames: Readonly<Record<string, string>> = {
+    selfAttn: 'self_attn',
+    srcAttn: 'src_attn',
+    feedForward: 'feed_forward',
+  };
+
+  selfAttn: AttentionModule;
+  srcAttn: AttentionModule;
+  feedForward: TensorModule;
+  sublayers: ModuleList<SublayerConnection>;
+  /** dModel */
+  readonly size: number;
+
+  /** The modules given become parts of the layer; they are not copied. */
+  constructor(
+    size: number,
+    selfAttn: AttentionModule,
+    srcAttn: AttentionModule,
+    feedForward: TensorModule,
+    options: LayerOptions = {},
+  ) {
+    super();
+    checkOptions('DecoderLayer', options, ['dropout']);
+    this.selfAttn = selfAttn;
+    this.srcAttn = srcAttn;
+    this.feedForward = feedForward;
+    this.sublayers = intoClones(new SublayerConnection(size, options), 3);
+    this.size = size;
+  }
+
+  /**
+   * @param input `[B, T, size]`
+   * @param memory the encoder's result, `[B, S, size]`
+   * @param srcMask which positions of `memory` may be attended, usually `[B, 1, S]`; null: all
+   * @param tgtMask which target positions each may attend, usually `[B, T, T]`; null: all
+   * @returns `[B, T, size]`
+   */
+  override forward(
+    input: Tensor,
+    memory: Tensor,
+    srcMask: Tensor | null,
+    tgtMask: Tensor | null,
+  ): Tensor {
+    return tidy(() => {
+      const self = this.sublayers
+        .at(0)
+        .forward(input, (normed) => this.selfAttn.forward(normed, normed, normed, tgtMask));
+      const cross = this.sublayers
+        .at(1)
+        .forward(self, (normed) => this.srcAttn.forward(normed, memory, memory, srcMask));
+      return this.sublayers.at(2).forward(cross, this.feedForward);
+    });
+  }
+}
+
+/** N layers and a final norm. */
+export class Decoder extends Module {
+  layers: ModuleList<DecoderLayer>;
+  norm: LayerNorm;
+
+  /**
+   * @param layer cloned N times; it stays the caller's own
+   * @param N number of layers
+   */
+  constructor(layer: DecoderLayer, N: number) {
+    super();
+    this.layers = clones(layer, N);
+    this.norm = new LayerNorm(layer.size);
+  }
+
+  /**
+   * @param input `[B, T, dModel]`
+   * @param memory the encoder's result, `[B, S, dModel]`
+   * @param srcMask which positions of `memory` may be attended, usually `[B, 1, S]`; null: all
+   * @param tgtMask which target positions each may attend, usually `[B, T, T]`; null: all
+   * @returns `[B, T, dModel]`
+   */
+  override forward(
+    input: Tensor,
+    memory: Tensor,
+    srcMask: Tensor | null,
+    tgtMask: Tensor | null,
+  ): Tensor {
+    return tidy(() => {
+      const allowedSource = srcMask === null ? null : booleanMask('Decoder', srcMask);
+      const allowedTarget = tgtMask === null ? null : booleanMask('Decoder', tgtMask);
+      let output = input;
+      for (const layer of this.layers) {
+        output = layer.forward(output, memory, allowedSource, allowedTarget);
+      }
+      return this.norm.forward(output);
+    });
+  }
+}

@@ -1,0 +1,42 @@
+import { checkProbability } from '../runtime/options.js';
+import { checkTensor } from '../tensor/check.js';
+import { callTensor } from '../tensor/dispatch.js';
+import type { Tensor } from '../tensor/tensor.js';
+import { Module } from './module.js';
+
+/**
+ * Zeroes elements at random in training mode and scales the others by 1 / (1 - p), so that the
+ * expected value stays; the identity in evaluation mode. As `torch.nn.Dropout`.
+ */
+export class Dropout extends Module {
+  /** Probability of an element to become 0. */
+  p: number;
+
+  /**
+   * @param p default 0.5 (PyTorch's)
+   * @throws RangeError unless 0 ≤ p ≤ 1
+   */
+  constructor(p = 0.5) {
+    super();
+    this.p = checkProbability('Dropout', 'p', p);
+  }
+
+  /** The probability in force: `p` in training mode, else 0. */
+  get activeProbability(): number {
+    return this.training ? this.p : 0;
+  }
+
+  /**
+   * @param input any shape, floating
+   * @returns the same shape; the very input when nothing is dropped
+   */
+  override forward(input: Tensor): Tensor {
+    checkTensor('Dropout', 'input', input);
+    const probability = checkProbability('Dropout', 'p', this.activeProbability);
+    return probability === 0 ? input : callTensor('torchformer::dropout', input, probability);
+  }
+
+  protected override extraDescription(): string {
+    return `p=${this.p}`;
+  }
+}

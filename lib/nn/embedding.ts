@@ -1,0 +1,82 @@
+import { checkInteger } from '../runtime/options.js';
+import { formatShape } from '../tensor/check.js';
+import { empty } from '../tensor/create.js';
+import { callTensor, callTensors } from '../tensor/dispatch.js';
+import { tidy } from '../tensor/scope.js';
+import type { Tensor } from '../tensor/tensor.js';
+import { checkIds, checkSameDevice } from './check.js';
+import { normal_ } from './init.js';
+import { Module } from './module.js';
+import { Parameter } from './parameter.js';
+
+/** A table of vectors looked up by id, as `torch.nn.Embedding`. */
+export class Embedding extends Module {
+  /** `[count, dimension]` */
+  weight: Parameter;
+  readonly count: number;
+  readonly dimension: number;
+
+  /**
+   * The table starts as normal(0, 1) (PyTorch's default).
+   *
+   * @param count number of ids, 0 to count - 1
+   * @param dimension size of each vector
+   * @throws RangeError unless both are positive integers
+   */
+  constructor(count: number, dimension: number) {
+    super();
+    this.count = checkInteger('Embedding', 'count', count, 1);
+    this.dimension = checkInteger('Embedding', 'dimension', dimension, 1);
+    this.weight = normal_(tidy(() => new Parameter(empty([count, dimension]))));
+  }
+
+  /**
+   * @param ids int64 or int32, any shape `[…]`
+   * @returns `[…, dimension]`
+   * @throws RangeError naming an id outside the table and the table's size
+   */
+  override forward(ids: Tensor): Tensor {
+    checkIds('Embedding', 'ids', ids);
+    checkSameDevice('Embedding', 'ids', ids, 'the weights', this.weight);
+    checkIdRange('Embedding', 'ids', ids, this.count);
+    return callTensor('aten::embedding', this.weight, ids);
+  }
+
+  protected override extraDescription(): string {
+    return `${this.count}, ${this.dimension}`;
+  }
+}
+
+/**
+ * Refuses ids outside 0 to count - 1. Checked here because the native kernels read past the table
+ * (CUDA: end the device's context) instead.
+ *
+ * @throws RangeError naming the id, its position and the size of the table
+ */
+export function checkIdRange(owner: string, name: string, ids: Tensor, count: number): void {
+  if (ids.numel === 0) return;
+  tidy(() => {
+    const [least, greatest] = callTensors('aten::aminmax', ids) as [Tensor, Tensor];
+    const low = least.item();
+    const high = greatest.item();
+    if (low >= 0 && high < count) return;
+    const id = low < 0 ? low : high;
+    const index = (low < 0 ? ids.argmin() : ids.argmax()).item();
+    throw new RangeError(
+      `${owner}: ${name} holds the id ${id} at ${formatShape(position(index, ids.shape))}, ` +
+        `but the table has ${count} entries (0 to ${count - 1}); ` +
+        'is the tokenizer the one the model was made for, its added tokens counted?',
+    );
+  });
+}
+
+/** The indices of the `index`-th element in row-major order. */
+function position(index: number, shape: readonly number[]): number[] {
+  const indices: number[] = [];
+  let rest = index;
+  for (const size of [...shape].reverse()) {
+    indices.unshift(rest % size);
+    rest = Math.floor(rest / size);
+  }
+  return indices;
+}

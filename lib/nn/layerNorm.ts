@@ -1,0 +1,103 @@
+import { checkInteger, checkOptions, describe } from '../runtime/options.js';
+import { ones, zeros } from '../tensor/create.js';
+import { callTensor } from '../tensor/dispatch.js';
+import { tidy } from '../tensor/scope.js';
+import type { Tensor } from '../tensor/tensor.js';
+import { checkFeatures, checkPositive } from './check.js';
+import { Module } from './module.js';
+import { Parameter } from './parameter.js';
+
+/** Defaults are those of seed 001. */
+export interface LayerNormOptions {
+  /** keeps rows of equal values finite; default 1e-6 */
+  eps?: number;
+  /** divisor of the variance: the number of features (`'population'`, default) or one less */
+  deviation?: 'population' | 'sample';
+  /** eps under the root, beside the variance (`'inside'`, default), or added to the deviation */
+  epsPlacement?: 'inside' | 'outside';
+  /** names in state dicts; default `{ scale: 'a_2', shift: 'b_2' }` */
+  names?: { scale: string; shift: string };
+}
+
+/**
+ * Normalizes the last dimension to mean 0 and deviation 1, then scales and shifts it by learned
+ * vectors (Ba et al. 2016): one native op.
+ *
+ * Definitions differ, and weights trained with one are silently wrong with another:
+ *
+ * | | deviation | epsPlacement | eps | names |
+ * |---|---|---|---|---|
+ * | seed 001 (default) | population | inside | 1e-6 | a_2, b_2 |
+ * | seed 000 | sample | outside | 1e-6 | k, b |
+ * | `torch.nn.LayerNorm`, seed 002 | population | inside | 1e-5 | weight, bias |
+ */
+export class LayerNorm extends Module {
+  /** `[features]`, starts as ones */
+  scale: Parameter;
+  /** `[features]`, starts as zeros */
+  shift: Parameter;
+  readonly features: number;
+  readonly eps: number;
+  readonly deviation: 'population' | 'sample';
+  readonly epsPlacement: 'inside' | 'outside';
+  private readonly names: { readonly scale: string; readonly shift: string };
+
+  /** @throws RangeError, TypeError for a size or option out of range; one feature has no sample deviation */
+  constructor(features: number, options: LayerNormOptions = {}) {
+    super();
+    checkOptions('LayerNorm', options, ['eps', 'deviation', 'epsPlacement', 'names']);
+    this.features = checkInteger('LayerNorm', 'features', features, 1);
+    this.eps = checkPositive('LayerNorm', 'eps', options.eps ?? 1e-6);
+    this.deviation = oneOf('deviation', options.deviation ?? 'population', [
+      'population',
+      'sample',
+    ]);
+    this.epsPlacement = oneOf('epsPlacement', options.epsPlacement ?? 'inside', [
+      'inside',
+      'outside',
+    ]);
+    if (this.deviation === 'sample' && features === 1) {
+      throw new RangeError(
+        "LayerNorm: features must be at least 2 for the 'sample' deviation (it divides by features - 1), got 1",
+      );
+    }
+    checkOptions('LayerNorm names', options.names, ['scale', 'shift']);
+    this.names = { scale: 'a_2', shift: 'b_2', ...options.names };
+    this.scale = tidy(() => new Parameter(ones([features])));
+    this.shift = tidy(() => new Parameter(zeros([features])));
+  }
+
+  override stateNameOf(property: string): string {
+    if (property === 'scale' || property === 'shift') return this.names[property];
+    return super.stateNameOf(property);
+  }
+
+  /**
+   * @param input `[…, features]`
+   * @returns the same shape
+   * @throws RangeError for another last dimension, TypeError for another dtype or device
+   */
+  override forward(input: Tensor): Tensor {
+    checkFeatures('LayerNorm', 'input', input, this.features, this.scale);
+    return callTensor('torchformer::layer_norm', input, this.scale, this.shift, this.eps, {
+      sample_std: this.deviation === 'sample',
+      eps_outside: this.epsPlacement === 'outside',
+    });
+  }
+
+  protected override extraDescription(): string {
+    const dialect = [
+      this.deviation === 'sample' ? ", deviation='sample'" : '',
+      this.epsPlacement === 'outside' ? ", epsPlacement='outside'" : '',
+    ];
+    return `${this.features}, eps=${this.eps.toExponential()}${dialect.join('')}`;
+  }
+}
+
+function oneOf<T extends string>(name: string, value: T, valid: readonly T[]): T {
+  if (!valid.includes(value)) {
+    const choices = valid.map((choice) => `'${choice}'`).join(' or ');
+    throw new TypeError(`LayerNorm: ${name} must be ${choices}, got ${describe(value)}`);
+  }
+  return value;
+}

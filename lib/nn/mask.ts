@@ -1,0 +1,194 @@
+/**
+ * Attention masks, the whole contract:
+ *
+ * - non-zero means "may be attended", 0 means "blocked" (seeds 000 and 001; seed 002 inverts);
+ * - dtypes: bool, or numbers that are all 0 or 1; every one gives the same bits;
+ * - shapes, for B sequences, H heads, Sq queries and Sk keys: `[Sq|1, Sk]` (never `[B, Sk]`),
+ *   `[B|1, Sq|1, Sk]` (the batch comes first, always), `[B|1, H|1, Sq|1, Sk]`;
+ * - masks that are added to scores (0 and -Infinity) come through an option of their own,
+ *   `additiveMask`, and are turned into bool;
+ * - a query with every key blocked gets equal weights over the Sk keys of the mask given
+ *   (`emptyRows: 'uniform'`, what a finite fill such as the seeds' -1e9 does), or zeros
+ *   (`emptyRows: 'zero'`); never NaN.
+ */
+import { checkInteger, describe } from '../runtime/options.js';
+import { checkTensor, formatShape } from '../tensor/check.js';
+import { ones } from '../tensor/create.js';
+import type { Device } from '../tensor/device.js';
+import { callTensor } from '../tensor/dispatch.js';
+import { isFloatingPoint } from '../tensor/dtype.js';
+import { tidy } from '../tensor/scope.js';
+import type { Tensor } from '../tensor/tensor.js';
+import { checkIds, checkSameDevice } from './check.js';
+
+/** What a query without any key to attend gets; see the head of this file. */
+export type EmptyRows = 'uniform' | 'zero';
+
+/** The sizes of attention scores; `heads` is null for scores without a dimension of heads. */
+export interface ScoreSizes {
+  readonly batch: number;
+  readonly heads: number | null;
+  readonly queries: number;
+  readonly keys: number;
+}
+
+/**
+ * Which tokens are no padding.
+ *
+ * @param ids `[B, S]`, int64 or int32
+ * @param pad the padding's id
+ * @returns bool `[B, 1, S]`
+ */
+export function paddingMask(ids: Tensor, pad: number): Tensor {
+  checkIds('paddingMask', 'ids', ids, 2);
+  checkInteger('paddingMask', 'pad', pad, Number.MIN_SAFE_INTEGER);
+  return tidy(() => ids.ne(pad).unsqueeze(1));
+}
+
+/**
+ * Which positions each position may see: itself and those before it.
+ *
+ * @param size number of positions, at least 0
+ * @returns bool `[1, size, size]`, true on and below the diagonal
+ */
+export function subsequentMask(size: number, options: { device?: Device } = {}): Tensor {
+  checkInteger('subsequentMask', 'size', size, 0);
+  return tidy(() => callTensor('aten::tril', ones([1, size, size], { ...options, dtype: 'bool' })));
+}
+
+/**
+ * The decoder's mask: no padding, and nothing from the future.
+ *
+ * @param ids `[B, T]`, int64 or int32
+ * @param pad the padding's id
+ * @returns bool `[B, T, T]`
+ */
+export function targetMask(ids: Tensor, pad: number): Tensor {
+  checkIds('targetMask', 'ids', ids, 2);
+  return tidy(() => {
+    const [, length] = ids.shape as [number, number];
+    return paddingMask(ids, pad).logicalAnd(subsequentMask(length, { device: ids.device }));
+  });
+}
+
+/**
+ * Positions that every mask allows. Shapes are broadcast from the last dimension, so give all
+ * masks the same number of dimensions when a batch is involved.
+ *
+ * @throws TypeError, RangeError for anything but masks of one rank
+ */
+export function combineMasks(first: Tensor, ...others: Tensor[]): Tensor {
+  return tidy(() => {
+    let combined = booleanMask('combineMasks', first);
+    for (const other of others) {
+      if (other.ndim !== combined.ndim) {
+        throw new RangeError(
+          `combineMasks: masks must have the same number of dimensions, got ` +
+            `${formatShape(combined.shape)} and ${formatShape(other.shape)}`,
+        );
+      }
+      combined = combined.logicalAnd(booleanMask('combineMasks', other));
+    }
+    return combined;
+  });
+}
+
+/**
+ * The mask as bool; a bool mask is returned as it is.
+ *
+ * @throws TypeError for anything but a tensor of bools, zeros and ones
+ */
+export function booleanMask(owner: string, mask: Tensor): Tensor {
+  checkTensor(owner, 'mask', mask);
+  if (mask.dtype === 'bool') return mask;
+  return tidy(() => {
+    const valid = mask.eq(0).logicalOr(mask.eq(1));
+    if (valid.all().item() !== 1) {
+      const additive = isFloatingPoint(mask.dtype) && mask.lt(0).any().item() === 1;
+      throw new TypeError(
+        `${owner}: mask must be bool or hold only 0 (blocked) and 1 (may be attended)` +
+          (additive
+            ? '; this one looks like a mask to add to the scores: pass it as additiveMask'
+            : `, got other numbers in ${formatShape(mask.shape)} of ${mask.dtype}`),
+      );
+    }
+    return mask.ne(0);
+  });
+}
+
+/**
+ * A mask that was made to be added to scores, as bool: 0 may be attended; -Infinity, and finite
+ * fills such as -1e9 (anything from -10,000 down), are blocked.
+ *
+ * @throws TypeError for integers and bools, RangeError for values between
+ */
+export function fromAdditiveMask(mask: Tensor): Tensor {
+  checkTensor('fromAdditiveMask', 'additiveMask', mask);
+  if (!isFloatingPoint(mask.dtype)) {
+    throw new TypeError(
+      `fromAdditiveMask: additiveMask must be floating, got ${mask.dtype}; a bool or 0/1 mask goes in as mask`,
+    );
+  }
+  return tidy(() => {
+    const open = mask.eq(0);
+    if (open.logicalOr(mask.le(-1e4)).all().item() !== 1) {
+      throw new RangeError(
+        'fromAdditiveMask: additiveMask must hold only 0 and -Infinity (or fills of at most -10000): ' +
+          'biases on single scores are not supported',
+      );
+    }
+    return open;
+  });
+}
+
+/**
+ * Brings a mask to bool and to the rank of the scores, ready to be broadcast.
+ *
+ * @returns `[B|1, H|1, Sq|1, Sk]`, or `[B|1, Sq|1, Sk]` when `sizes.heads` is null
+ * @throws RangeError naming both shapes, TypeError for dtype, values or device
+ */
+export function fitMask(owner: string, mask: Tensor, sizes: ScoreSizes, like: Tensor): Tensor {
+  checkTensor(owner, 'mask', mask);
+  const shape = mask.shape;
+  const { batch, heads, queries, keys } = sizes;
+  const full = heads === null ? [batch, queries, keys] : [batch, heads, queries, keys];
+  const expected = shape.length === 3 ? [batch, queries, keys] : full.slice(-shape.length);
+  const ranks = heads === null ? [2, 3] : [2, 3, 4];
+  const fits =
+    ranks.includes(shape.length) &&
+    shape.at(-1) === keys &&
+    shape.every((size, dimension) => size === 1 || size === expected[dimension]);
+  if (!fits) throw new RangeError(misfit(owner, shape, sizes, full));
+  checkSameDevice(owner, 'mask', mask, 'the scores', like);
+  return tidy(() => {
+    let fitted = booleanMask(owner, mask);
+    if (shape.length === 2) fitted = fitted.unsqueeze(0);
+    if (heads !== null && shape.length < 4) fitted = fitted.unsqueeze(1);
+    return fitted;
+  });
+}
+
+function misfit(
+  owner: string,
+  shape: readonly number[],
+  { batch, heads, queries, keys }: ScoreSizes,
+  full: readonly number[],
+): string {
+  const accepted = [
+    `[${queries}|1, ${keys}]`,
+    `[${batch}|1, ${queries}|1, ${keys}]`,
+    ...(heads === null ? [] : [`[${batch}|1, ${heads}|1, ${queries}|1, ${keys}]`]),
+  ];
+  const perSequence = shape.length === 2 && shape[0] === batch && shape[1] === keys;
+  return (
+    `${owner}: mask ${formatShape(shape)} does not fit scores ${formatShape(full)}; ` +
+    `accepted: ${accepted.join(', ')}` +
+    (perSequence ? '; a mask of one row a sequence needs mask.unsqueeze(1)' : '')
+  );
+}
+
+/** @throws TypeError for anything but 'uniform' and 'zero' */
+export function checkEmptyRows(owner: string, value: unknown): EmptyRows {
+  if (value === 'uniform' || value === 'zero') return value;
+  throw new TypeError(`${owner}: emptyRows must be 'uniform' or 'zero', got ${describe(value)}`);
+}

@@ -1,0 +1,110 @@
+import { checkInteger, checkOptions } from '../runtime/options.js';
+import { formatShape } from '../tensor/check.js';
+import { arange, stack } from '../tensor/create.js';
+import type { Device } from '../tensor/device.js';
+import { native } from '../tensor/dispatch.js';
+import type { DType } from '../tensor/dtype.js';
+import { tidy } from '../tensor/scope.js';
+import type { Tensor } from '../tensor/tensor.js';
+import { checkFeatures } from './check.js';
+import { Dropout } from './dropout.js';
+import { Module } from './module.js';
+import type { BufferForm } from './module.js';
+import { Buffer } from './parameter.js';
+
+export interface PositionalEncodingOptions {
+  /** of the sum; default 0.1 */
+  dropout?: number;
+  /** number of positions in the table; default 200 (seed 001) */
+  maxLen?: number;
+}
+
+/**
+ * Adds sines and cosines of the position to each vector (paper, section 3.5):
+ * feature 2i is sin(position / 10000^(2i/dModel)), feature 2i + 1 the cosine of the same angle.
+ * With an odd dModel the last sine has no cosine beside it.
+ */
+export class PositionalEncoding extends Module {
+  dropout: Dropout;
+  /** The table `[1, maxLen, dModel]`, computed in float64 and rounded to the module's dtype. */
+  pe: Buffer;
+  readonly dModel: number;
+
+  constructor(dModel: number, options: PositionalEncodingOptions = {}) {
+    super();
+    checkOptions('PositionalEncoding', options, ['dropout', 'maxLen']);
+    this.dModel = checkInteger('PositionalEncoding', 'dModel', dModel, 1);
+    const maxLen = checkInteger('PositionalEncoding', 'maxLen', options.maxLen ?? 200, 1);
+    this.dropout = new Dropout(options.dropout ?? 0.1);
+    this.pe = tidy(() => new Buffer(sinusoidTable(maxLen, dModel, 'float32', 'cpu')));
+  }
+
+  /** Number of positions in the table. */
+  get maxLen(): number {
+    return this.pe.shape[1] as number;
+  }
+
+  /**
+   * Makes the table as long as asked, if it is shorter; its values are derived, not learned.
+   * @throws RangeError, TypeError unless `maxLen` is a positive integer
+   */
+  grow(maxLen: number): this {
+    checkInteger('PositionalEncoding.grow', 'maxLen', maxLen, 1);
+    if (maxLen > this.maxLen) {
+      const { dtype, device } = this.pe;
+      tidy(() => native().setData(this.pe, sinusoidTable(maxLen, this.dModel, dtype, device)));
+    }
+    return this;
+  }
+
+  protected override deriveBuffer(
+    property: string,
+    { shape, dtype, device }: BufferForm,
+  ): Tensor | null {
+    const [one, length, width] = shape;
+    if (property !== 'pe' || shape.length !== 3 || one !== 1 || width !== this.dModel) return null;
+    return sinusoidTable(length as number, this.dModel, dtype, device);
+  }
+
+  protected override extraDescription(): string {
+    return `dModel=${this.dModel}, maxLen=${this.maxLen}`;
+  }
+
+  /**
+   * @param input `[B, S, dModel]`
+   * @returns the same shape
+   * @throws RangeError naming S and the table's length when S is longer
+   */
+  override forward(input: Tensor): Tensor {
+    checkFeatures('PositionalEncoding', 'input', input, this.dModel, this.pe);
+    const shape = input.shape;
+    if (shape.length !== 3) {
+      throw new RangeError(
+        `PositionalEncoding: input must be [B, S, ${this.dModel}], got ${formatShape(shape)}`,
+      );
+    }
+    const length = shape[1] as number;
+    if (length > this.maxLen) {
+      throw new RangeError(
+        `PositionalEncoding: the sequence has ${length} positions, the table ${this.maxLen}; ` +
+          `shorten the sequence, make the model with { maxLen: ${length} }, or call grow(${length})`,
+      );
+    }
+    return tidy(() => this.dropout.forward(input.add(this.pe.narrow(1, 0, length))));
+  }
+}
+
+/** The table `[1, length, dModel]`, with the precision of `dtype`. */
+function sinusoidTable(length: number, dModel: number, dtype: DType, device: Device): Tensor {
+  return tidy(() => {
+    const position = arange(length).to({ dtype: 'float64' }).unsqueeze(1);
+    const pairs = Math.ceil(dModel / 2);
+    const exponent = arange(pairs)
+      .to({ dtype: 'float64' })
+      .mul((-2 * Math.log(10000)) / dModel);
+    const angle = position.mul(exponent.exp());
+    // [length, pairs, 2] in memory is sin, cos, sin, cos, … along each row.
+    const table = stack([angle.sin(), angle.cos()], 2).reshape(1, length, 2 * pairs);
+    return table.narrow(2, 0, dModel).contiguous().to({ dtype, device });
+  });
+}

@@ -1,0 +1,100 @@
+import { tidy } from '../tensor/scope.js';
+import type { Tensor } from '../tensor/tensor.js';
+import { checkIds } from './check.js';
+import type { Decoder } from './decoder.js';
+import type { Encoder } from './encoder.js';
+import type { Generator } from './generator.js';
+import type { ModelConfig } from './makeModel.js';
+import { Module } from './module.js';
+import type { TensorModule } from './module.js';
+import { PositionalEncoding } from './positionalEncoding.js';
+
+/**
+ * The encoder-decoder model (paper, section 3). Its result are the decoder's vectors;
+ * `model.generator` turns them into log-probabilities.
+ */
+export class Transformer extends Module {
+  static override readonly stateNames: Readonly<Record<string, string>> = {
+    srcEmbed: 'src_embed',
+    tgtEmbed: 'tgt_embed',
+  };
+
+  encoder: Encoder;
+  decoder: Decoder;
+  /** From ids `[B, S]` to vectors `[B, S, dModel]`. */
+  srcEmbed: TensorModule;
+  tgtEmbed: TensorModule;
+  generator: Generator;
+  /** All settings of a model made by `makeModel`, as checkpoints store them; else null. */
+  config: ModelConfig | null = null;
+
+  constructor(
+    encoder: Encoder,
+    decoder: Decoder,
+    srcEmbed: TensorModule,
+    tgtEmbed: TensorModule,
+    generator: Generator,
+  ) {
+    super();
+    this.encoder = encoder;
+    this.decoder = decoder;
+    this.srcEmbed = srcEmbed;
+    this.tgtEmbed = tgtEmbed;
+    this.generator = generator;
+  }
+
+  /**
+   * @param src source ids `[B, S]`, int64 or int32
+   * @param srcMask which may be attended, usually `paddingMask(src, pad)` `[B, 1, S]`; null: all
+   * @returns the memory `[B, S, dModel]`
+   * @throws RangeError for an id outside the vocabulary, or S beyond the table of positions
+   */
+  encode(src: Tensor, srcMask: Tensor | null): Tensor {
+    checkIds('Transformer', 'src', src, 2);
+    return tidy(() => this.encoder.forward(this.srcEmbed.forward(src), srcMask));
+  }
+
+  /**
+   * @param memory `[B, S, dModel]`, from {@link Transformer.encode}
+   * @param srcMask the one given to `encode`
+   * @param tgt target ids `[B, T]`, int64 or int32
+   * @param tgtMask which each may attend, usually `targetMask(tgt, pad)` `[B, T, T]`; null: all
+   * @returns `[B, T, dModel]`
+   */
+  decode(memory: Tensor, srcMask: Tensor | null, tgt: Tensor, tgtMask: Tensor | null): Tensor {
+    checkIds('Transformer', 'tgt', tgt, 2);
+    return tidy(() => this.decoder.forward(this.tgtEmbed.forward(tgt), memory, srcMask, tgtMask));
+  }
+
+  /**
+   * Encodes, then decodes.
+   *
+   * @param src source ids `[B, S]`
+   * @param tgt target ids `[B, T]`, without the last token
+   * @param srcMask see {@link Transformer.encode}
+   * @param tgtMask see {@link Transformer.decode}
+   * @returns `[B, T, dModel]`
+   */
+  override forward(
+    src: Tensor,
+    tgt: Tensor,
+    srcMask: Tensor | null,
+    tgtMask: Tensor | null,
+  ): Tensor {
+    return tidy(() => this.decode(this.encode(src, srcMask), srcMask, tgt, tgtMask));
+  }
+
+  /**
+   * Makes all tables of positions as long as asked, if they are shorter, and `config` with them.
+   * @throws RangeError, TypeError unless `maxLen` is a positive integer
+   */
+  growPositions(maxLen: number): this {
+    for (const module of this.modules()) {
+      if (module instanceof PositionalEncoding) module.grow(maxLen);
+    }
+    if (this.config !== null && this.config.maxLen < maxLen) {
+      this.config = { ...this.config, maxLen };
+    }
+    return this;
+  }
+}

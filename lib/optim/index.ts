@@ -1,0 +1,12 @@
+/** Optimizers, learning-rate schedules and gradient clipping. */
+export { Adam, AdamW, type AdamSettings } from './adam.js';
+export { clipGradNorm, type ClipGradNormOptions } from './clipGradNorm.js';
+export {
+  Optimizer,
+  type BaseSettings,
+  type OptimizerState,
+  type ParameterGroup,
+  type ParameterSource,
+} from './optimizer.js';
+export { constant, noam, type NoamOptions, type Schedule } from './schedule.js';
+export { SGD, type SGDSettings } from './sgd.js';

@@ -1,0 +1,334 @@
+import { TorchError } from '../runtime/errors.js';
+import { checkOptions, describe } from '../runtime/options.js';
+import { noGrad } from '../tensor/autograd.js';
+import { formatShape } from '../tensor/check.js';
+import { isFloatingPoint } from '../tensor/dtype.js';
+import { keep, Scope, tidy } from '../tensor/scope.js';
+import { Tensor } from '../tensor/tensor.js';
+
+/** What every optimizer's groups have. */
+export interface BaseSettings {
+  /** learning rate; changes hold from the next step on */
+  lr: number;
+}
+
+/** Parameters that share settings. */
+export type ParameterGroup<Settings> = Settings & { readonly params: readonly Tensor[] };
+
+/** What the constructors take: parameters, or groups with settings of their own. */
+export type ParameterSource<Settings> =
+  Iterable<Tensor> | readonly (Partial<Settings> & { params: Iterable<Tensor> })[];
+
+/** What an optimizer remembers of one parameter. */
+export type ParameterState = Readonly<Record<string, Tensor>>;
+
+/** The state of an optimizer: tensors for a safetensors file, settings for JSON. */
+export interface OptimizerState<Settings> {
+  /** `<index of the parameter>.<name>` to views on the live tensors */
+  tensors: Map<string, Tensor>;
+  /** settings of each group, with the indices of its parameters */
+  groups: (Settings & { params: number[] })[];
+}
+
+/** A parameter that has a gradient, with both's sizes checked. */
+export interface Update {
+  readonly parameter: Tensor;
+  readonly gradient: Tensor;
+}
+
+/**
+ * The base of optimizers. Parameters without gradient are skipped; state is made when a
+ * parameter is first updated, and outlives every scope.
+ */
+export abstract class Optimizer<Settings extends BaseSettings> {
+  readonly paramGroups: readonly ParameterGroup<Settings>[];
+  private readonly states = new Map<Tensor, ParameterState>();
+  private readonly owner: string;
+
+  /**
+   * @param source parameters, or groups `{ params, lr, … }`
+   * @param options settings for all groups that have none of their own
+   * @param defaults the optimizer's own
+   * @throws TypeError, RangeError for no parameters, a tensor given twice, or one that is no leaf
+   */
+  constructor(source: ParameterSource<Settings>, options: Partial<Settings>, defaults: Settings) {
+    const owner = this.constructor.name;
+    this.owner = owner;
+    const valid = Object.keys(defaults);
+    checkOptions(owner, options, valid);
+    const seen = new Set<Tensor>();
+    this.paramGroups = groupsOf(owner, source).map(({ params, ...own }) => {
+      checkOptions(owner, own, valid);
+      const settings = { ...defaults, ...defined(options), ...defined(own) };
+      this.checkSettings(settings);
+      return { ...settings, params: checkedParameters(owner, params, seen) };
+    });
+    if (seen.size === 0) throw new RangeError(`${owner}: there are no parameters to optimize`);
+  }
+
+  /** @throws RangeError, TypeError for settings out of range; called before every step too */
+  protected abstract checkSettings(settings: Settings): void;
+
+  /** The state that a parameter starts with. */
+  protected abstract initialState(parameter: Tensor): ParameterState;
+
+  /**
+   * Updates the parameters of one group, without gradient recording. With `inBackground`, the
+   * native work is started and the promises returned; else all is done on return.
+   */
+  protected abstract updateGroup(
+    group: ParameterGroup<Settings>,
+    updates: readonly Update[],
+    inBackground: boolean,
+  ): Promise<unknown>[];
+
+  /** The learning rate of the first group; setting it sets that of all groups. */
+  get lr(): number {
+    return (this.paramGroups[0] as ParameterGroup<Settings>).lr;
+  }
+
+  /** @throws RangeError, TypeError unless it is a finite number of at least 0 */
+  set lr(value: number) {
+    checkLearningRate(this.owner, value);
+    for (const group of this.paramGroups) group.lr = value;
+  }
+
+  /** Updates every parameter that has a gradient. @throws TypeError, RangeError before any change */
+  step(): void {
+    tidy(() => noGrad(() => void this.start(false)));
+  }
+
+  /**
+   * {@link step} off the event loop. Use neither the parameters nor their gradients before it
+   * settles.
+   */
+  async stepAsync(): Promise<void> {
+    const scope = new Scope();
+    try {
+      const [jobs] = scope.run(() => noGrad(() => [this.start(true)]));
+      await Promise.all(jobs);
+    } finally {
+      scope.dispose();
+    }
+  }
+
+  private start(inBackground: boolean): Promise<unknown>[] {
+    // All groups are checked before the first one changes.
+    const work = this.paramGroups.map((group) => {
+      this.checkSettings(group);
+      return { group, updates: this.updatesOf(group) };
+    });
+    return work.flatMap(({ group, updates }) =>
+      updates.length === 0 ? [] : this.updateGroup(group, updates, inBackground),
+    );
+  }
+
+  private updatesOf(group: ParameterGroup<Settings>): Update[] {
+    const updates: Update[] = [];
+    for (const parameter of group.params) {
+      const gradient = parameter.grad;
+      if (gradient === null) continue;
+      checkLike(this.owner, 'a gradient', gradient, parameter);
+      const state = this.states.get(parameter);
+      for (const [name, tensor] of Object.entries(state ?? {})) {
+        if (tensor.ndim > 0) checkLike(this.owner, `the state "${name}"`, tensor, parameter);
+      }
+      // The fused kernels walk all of them as flat memory.
+      updates.push({ parameter, gradient: gradient.contiguous() });
+    }
+    return updates;
+  }
+
+  /** The state of a parameter, made now if it has none. */
+  protected stateOf(parameter: Tensor): ParameterState {
+    let state = this.states.get(parameter);
+    if (state === undefined) {
+      state = keep(this.initialState(parameter));
+      this.states.set(parameter, state);
+    }
+    return state;
+  }
+
+  /** Drops the gradients of all parameters. */
+  zeroGrad(): void {
+    for (const parameter of this.parameters()) parameter.grad = null;
+  }
+
+  /** All parameters, group after group. */
+  parameters(): Tensor[] {
+    return this.paramGroups.flatMap(({ params }) => params);
+  }
+
+  /** State and settings, by the positions of the parameters. */
+  stateDict(): OptimizerState<Settings> {
+    const tensors = new Map<string, Tensor>();
+    this.parameters().forEach((parameter, index) => {
+      for (const [name, tensor] of Object.entries(this.states.get(parameter) ?? {})) {
+        tensors.set(`${index}.${name}`, tensor.detach());
+      }
+    });
+    let next = 0;
+    const groups = this.paramGroups.map(({ params, ...settings }) => ({
+      ...(settings as unknown as Settings),
+      params: params.map(() => next++),
+    }));
+    return { tensors, groups };
+  }
+
+  /**
+   * Continues from the state of an optimizer of the same kind over the same parameters.
+   * Everything is checked before anything changes; dtype and device become the parameters'.
+   *
+   * @throws TorchError ERR_CHECKPOINT for other groups, names or shapes
+   */
+  loadStateDict(state: OptimizerState<Settings>): void {
+    const parameters = this.parameters();
+    const counts = (groups: readonly { params: readonly unknown[] }[]) =>
+      groups.map(({ params }) => params.length).join(', ');
+    if (counts(state.groups) !== counts(this.paramGroups)) {
+      throw this.misfit(
+        `the groups have ${counts(this.paramGroups)} parameters here, ${counts(state.groups)} there`,
+      );
+    }
+    for (const group of state.groups) {
+      const { params, ...settings } = group;
+      checkOptions(this.owner, settings, Object.keys(this.settingsOf(0)));
+      this.checkSettings(group);
+    }
+    const byParameter = new Map<Tensor, Record<string, Tensor>>();
+    for (const [key, tensor] of state.tensors) {
+      const dot = key.indexOf('.');
+      const parameter = parameters[Number(key.slice(0, dot))];
+      if (dot < 0 || parameter === undefined) throw this.misfit(`"${key}" belongs to no parameter`);
+      const loaded = byParameter.get(parameter) ?? {};
+      loaded[key.slice(dot + 1)] = tensor;
+      byParameter.set(parameter, loaded);
+    }
+    const fresh = tidy(() =>
+      noGrad(() => new Map([...byParameter].map(([p, loaded]) => [p, this.converted(p, loaded)]))),
+    );
+    this.disposeState();
+    for (const [parameter, loaded] of fresh) this.states.set(parameter, keep(loaded));
+    state.groups.forEach(({ params, ...settings }, index) => {
+      Object.assign(this.paramGroups[index] as object, settings);
+    });
+  }
+
+  private settingsOf(index: number): object {
+    const { params, ...settings } = this.paramGroups[index] as ParameterGroup<Settings>;
+    return settings;
+  }
+
+  /** Copies of loaded tensors, in the form that a fresh state of this parameter has. */
+  private converted(parameter: Tensor, loaded: Record<string, Tensor>): ParameterState {
+    const form = this.initialState(parameter);
+    const names = Object.keys(form).sort().join(', ');
+    if (Object.keys(loaded).sort().join(', ') !== names) {
+      throw this.misfit(
+        `a parameter has ${Object.keys(loaded).sort().join(', ')} instead of ${names}`,
+      );
+    }
+    return Object.fromEntries(
+      Object.entries(form).map(([name, target]) => {
+        const source = loaded[name] as Tensor;
+        if (formatShape(source.shape) !== formatShape(target.shape)) {
+          throw this.misfit(
+            `"${name}" is ${formatShape(source.shape)} for a parameter of ${formatShape(target.shape)}`,
+          );
+        }
+        return [name, target.copy_(source)];
+      }),
+    );
+  }
+
+  private misfit(reason: string): TorchError {
+    return new TorchError('ERR_CHECKPOINT', `${this.owner}.loadStateDict: ${reason}`);
+  }
+
+  /** Frees the state; the parameters stay. */
+  dispose(): void {
+    this.disposeState();
+  }
+
+  [Symbol.dispose](): void {
+    this.dispose();
+  }
+
+  private disposeState(): void {
+    for (const state of this.states.values()) {
+      for (const tensor of Object.values(state)) tensor.dispose();
+    }
+    this.states.clear();
+  }
+}
+
+function groupsOf<Settings>(
+  owner: string,
+  source: ParameterSource<Settings>,
+): readonly { params: Iterable<Tensor> }[] {
+  if (typeof source !== 'object' || source === null || !(Symbol.iterator in source)) {
+    throw new TypeError(
+      `${owner}: parameters must be a list of tensors such as model.parameters(), got ${describe(source)}`,
+    );
+  }
+  const items: unknown[] = [...source];
+  const isGroup = (item: unknown) =>
+    typeof item === 'object' && item !== null && !(item instanceof Tensor) && 'params' in item;
+  if (items.length > 0 && items.every(isGroup)) {
+    return items as { params: Iterable<Tensor> }[];
+  }
+  return [{ params: items as Tensor[] }];
+}
+
+function checkedParameters(owner: string, params: Iterable<Tensor>, seen: Set<Tensor>): Tensor[] {
+  return [...params].map((parameter, index) => {
+    if (!(parameter instanceof Tensor)) {
+      throw new TypeError(
+        `${owner}: parameter ${index} must be a Tensor, got ${describe(parameter)}`,
+      );
+    }
+    if (seen.has(parameter)) {
+      throw new RangeError(
+        `${owner}: parameter ${index} ${formatShape(parameter.shape)} came twice`,
+      );
+    }
+    seen.add(parameter);
+    if (!parameter.isLeaf || !isFloatingPoint(parameter.dtype)) {
+      throw new TypeError(
+        `${owner}: parameter ${index} must be a floating leaf, not the result of a computation`,
+      );
+    }
+    return parameter;
+  });
+}
+
+/** Drops undefined values, so that they do not hide defaults. */
+function defined(options: object): object {
+  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
+}
+
+/** The fused kernels do not look: unequal sizes would read past the memory. */
+function checkLike(owner: string, what: string, tensor: Tensor, parameter: Tensor): void {
+  const of = (t: Tensor) => `${formatShape(t.shape)} of ${t.dtype} on ${t.device}`;
+  if (of(tensor) === of(parameter)) return;
+  throw new TypeError(
+    `${owner}: ${what} is ${of(tensor)} for a parameter ${of(parameter)}; ` +
+      'after model.to(…) make the optimizer anew, or load its state again',
+  );
+}
+
+/** @throws RangeError, TypeError unless it is a finite number of at least 0 */
+export function checkLearningRate(owner: string, value: unknown): void {
+  checkFinite(owner, 'lr', value);
+}
+
+/** @throws RangeError, TypeError unless it is a finite number from 0 up to, not including, `below` */
+export function checkFinite(owner: string, name: string, value: unknown, below = Infinity): void {
+  if (typeof value !== 'number') {
+    throw new TypeError(`${owner}: ${name} must be a number, got ${describe(value)}`);
+  }
+  if (!(value >= 0 && value < below)) {
+    const range = below === Infinity ? 'a finite number of at least 0' : `from 0 to below ${below}`;
+    throw new RangeError(`${owner}: ${name} must be ${range}, got ${value}`);
+  }
+}

@@ -1,0 +1,53 @@
+import { checkInteger, checkOptions, describe } from '../runtime/options.js';
+
+/**
+ * The learning rate of a step, the first step being 1. It depends on the number of the step
+ * alone, so training that is resumed goes on as if it had never stopped:
+ * `optimizer.lr = schedule(step)`.
+ */
+export type Schedule = (step: number) => number;
+
+export interface NoamOptions {
+  /** size of the model's vectors */
+  dModel: number;
+  /** steps of linear growth, after which the rate falls with 1/√step; default 4000 (the paper's) */
+  warmup?: number;
+  /** factor of the whole; default 1 */
+  factor?: number;
+}
+
+/**
+ * factor · dModel^-½ · min(step^-½, step · warmup^-1.5) (paper, section 5.3): the rate itself,
+ * not a factor of another rate. Step 0 counts as 1.
+ *
+ * @throws RangeError, TypeError for settings out of range, `warmup` 0 among them
+ */
+export function noam(options: NoamOptions): Schedule {
+  checkOptions('noam', options, ['dModel', 'warmup', 'factor']);
+  const { dModel, warmup = 4000, factor = 1 } = options;
+  checkInteger('noam', 'dModel', dModel, 1);
+  checkInteger('noam', 'warmup', warmup, 1);
+  checkRate('noam', 'factor', factor);
+  return (step) => {
+    const count = Math.max(checkInteger('noam', 'step', step, 0), 1);
+    return factor * dModel ** -0.5 * Math.min(count ** -0.5, count * warmup ** -1.5);
+  };
+}
+
+/** The same rate at every step. @throws RangeError, TypeError unless it is finite and at least 0 */
+export function constant(rate: number): Schedule {
+  checkRate('constant', 'rate', rate);
+  return (step) => {
+    checkInteger('constant', 'step', step, 0);
+    return rate;
+  };
+}
+
+function checkRate(owner: string, name: string, value: unknown): void {
+  if (typeof value !== 'number') {
+    throw new TypeError(`${owner}: ${name} must be a number, got ${describe(value)}`);
+  }
+  if (!(value >= 0 && value < Infinity)) {
+    throw new RangeError(`${owner}: ${name} must be a finite number of at least 0, got ${value}`);
+  }
+}

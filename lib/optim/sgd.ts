@@ -1,0 +1,57 @@
+import { zerosLike } from '../tensor/create.js';
+import type { Tensor } from '../tensor/tensor.js';
+import { checkFinite, checkLearningRate, Optimizer } from './optimizer.js';
+import type {
+  BaseSettings,
+  ParameterGroup,
+  ParameterSource,
+  ParameterState,
+  Update,
+} from './optimizer.js';
+
+/** Settings of {@link SGD}; the defaults are PyTorch's. */
+export interface SGDSettings extends BaseSettings {
+  /** default 1e-3 */
+  lr: number;
+  /** part of the last update that goes on; default 0 */
+  momentum: number;
+  /** added to the gradient times the parameter; default 0 */
+  weightDecay: number;
+}
+
+/** Gradient descent, with momentum if asked. */
+export class SGD extends Optimizer<SGDSettings> {
+  /**
+   * @param parameters `model.parameters()`, or groups `{ params, lr, … }`
+   * @throws RangeError, TypeError for settings out of range, or tensors that are no leaves
+   */
+  constructor(parameters: ParameterSource<SGDSettings>, options: Partial<SGDSettings> = {}) {
+    super(parameters, options, { lr: 1e-3, momentum: 0, weightDecay: 0 });
+  }
+
+  protected checkSettings({ lr, momentum, weightDecay }: SGDSettings): void {
+    checkLearningRate('SGD', lr);
+    checkFinite('SGD', 'momentum', momentum);
+    checkFinite('SGD', 'weightDecay', weightDecay);
+  }
+
+  protected initialState(parameter: Tensor): ParameterState {
+    return { momentum_buffer: zerosLike(parameter) };
+  }
+
+  protected updateGroup(
+    { lr, momentum, weightDecay }: ParameterGroup<SGDSettings>,
+    updates: readonly Update[],
+  ): Promise<unknown>[] {
+    for (const { parameter, gradient } of updates) {
+      let direction =
+        weightDecay === 0 ? gradient : gradient.add(parameter, { alpha: weightDecay });
+      if (momentum !== 0) {
+        const buffer = this.stateOf(parameter)['momentum_buffer'] as Tensor;
+        direction = buffer.mul_(momentum).add_(direction);
+      }
+      parameter.add_(direction, { alpha: -lr });
+    }
+    return [];
+  }
+}

@@ -1,0 +1,97 @@
+import { describe, expect, it } from 'vitest';
+import {
+  booleanMask,
+  combineMasks,
+  fromAdditiveMask,
+  ones,
+  paddingMask,
+  subsequentMask,
+  targetMask,
+  tensor,
+} from 'torchformer';
+
+const ids = () =>
+  tensor(
+    [
+      [4, 5, 0],
+      [1, 0, 0],
+    ],
+    { dtype: 'int64' },
+  );
+
+describe('making masks', () => {
+  it('paddingMask is true where there is no padding', () => {
+    const mask = paddingMask(ids(), 0);
+    expect([mask.dtype, mask.shape]).toEqual(['bool', [2, 1, 3]]);
+    expect(mask.toArray()).toEqual([[[true, true, false]], [[true, false, false]]]);
+    expect(paddingMask(ids(), 5).toArray()).toEqual([[[true, false, true]], [[true, true, true]]]);
+  });
+
+  it('subsequentMask lets each position see itself and those before', () => {
+    expect(subsequentMask(3).toArray()).toEqual([
+      [
+        [true, false, false],
+        [true, true, false],
+        [true, true, true],
+      ],
+    ]);
+    expect(subsequentMask(0).shape).toEqual([1, 0, 0]);
+  });
+
+  it('targetMask joins both', () => {
+    expect(targetMask(ids(), 0).toArray()).toEqual([
+      [
+        [true, false, false],
+        [true, true, false],
+        [true, true, false],
+      ],
+      [
+        [true, false, false],
+        [true, false, false],
+        [true, false, false],
+      ],
+    ]);
+  });
+
+  it('combineMasks allows what every mask allows, whatever their dtypes', () => {
+    const numeric = tensor([[[1, 1, 0]]]);
+    expect(combineMasks(subsequentMask(3), numeric).toArray()).toEqual([
+      [
+        [true, false, false],
+        [true, true, false],
+        [true, true, false],
+      ],
+    ]);
+    expect(() => combineMasks(ones([2, 2]), ones([1, 2, 2]))).toThrow(/same number of dimensions/);
+  });
+
+  it('refuse what is no batch of ids, and pads that are no ids', () => {
+    expect(() => paddingMask(tensor([1, 2], { dtype: 'int64' }), 0)).toThrow(/2 dimensions.*\[2\]/);
+    expect(() => paddingMask(ones([1, 2]), 0)).toThrow(/int64 or int32, got float32/);
+    expect(() => targetMask(ids(), 0.5)).toThrow(RangeError);
+    expect(() => subsequentMask(-1)).toThrow(RangeError);
+  });
+});
+
+describe('reading masks', () => {
+  it.each(['bool', 'uint8', 'int64', 'int32', 'float32', 'float64', 'float16'] as const)(
+    '0 and 1 mean blocked and open in %s',
+    (dtype) => {
+      const mask = tensor([[1, 0, 1]], { dtype });
+      expect(booleanMask('test', mask).toArray()).toEqual([[true, false, true]]);
+    },
+  );
+
+  it.each([[2], [-1], [0.5], [NaN]])('refuses the value %f', (value) => {
+    expect(() => booleanMask('test', tensor([0, 1, value]))).toThrow(TypeError);
+  });
+
+  it('points at additiveMask when it sees one', () => {
+    const additive = tensor([0, -Infinity]);
+    expect(() => booleanMask('test', additive)).toThrow(/pass it as additiveMask/);
+    expect(fromAdditiveMask(additive).toArray()).toEqual([true, false]);
+    expect(fromAdditiveMask(tensor([0, -1e9])).toArray()).toEqual([true, false]);
+    expect(() => fromAdditiveMask(tensor([0, 1]))).toThrow(/only 0 and -Infinity/);
+    expect(() => fromAdditiveMask(tensor([true]))).toThrow(/must be floating, got bool/);
+  });
+});

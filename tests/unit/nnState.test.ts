@@ -1,0 +1,195 @@
+import { describe, expect, it } from 'vitest';
+import {
+  Linear,
+  memory,
+  ones,
+  PositionalEncoding,
+  Sequential,
+  StateDictError,
+  tensor,
+  TorchError,
+  zeros,
+} from 'torchformer';
+import type { LoadStateOptions, StateSource, Tensor } from 'torchformer';
+import { largestDifference, numbers } from '../support/numbers.js';
+
+function net(): Sequential {
+  return new Sequential(new Linear(2, 3), new Linear(3, 1));
+}
+
+/** Ones for every key of `net()`. */
+function state(rename: (key: string) => string = (key) => key): Map<string, Tensor> {
+  return new Map([...net().stateDict()].map(([key, value]) => [rename(key), ones(value.shape)]));
+}
+
+function fault(
+  target: Sequential,
+  source: StateSource,
+  options?: LoadStateOptions,
+): StateDictError {
+  const before = numbers(target.parameters()[0] as Tensor);
+  try {
+    target.loadStateDict(source, options);
+  } catch (error) {
+    expect(error).toBeInstanceOf(StateDictError);
+    expect((error as TorchError).code).toBe('ERR_CHECKPOINT');
+    expect(numbers(target.parameters()[0] as Tensor)).toEqual(before);
+    return error as StateDictError;
+  }
+  throw new Error('loadStateDict took it');
+}
+
+describe('stateDict', () => {
+  it('gives views that show what training changes', () => {
+    const linear = new Linear(1, 1);
+    const weight = linear.stateDict().get('weight') as Tensor;
+    linear.weight.detach().fill_(5);
+    expect(numbers(weight)).toEqual([5]);
+    expect(weight.requiresGrad).toBe(false);
+  });
+});
+
+describe('loadStateDict', () => {
+  it('copies a Map or a plain object', () => {
+    for (const source of [state(), Object.fromEntries(state())]) {
+      const target = net();
+      const parameters = target.parameters();
+      expect(target.loadStateDict(source)).toEqual({ missing: [], unexpected: [] });
+      expect(target.parameters()).toEqual(parameters);
+      expect(parameters.flatMap(numbers)).toEqual(Array(13).fill(1));
+      expect(parameters.every(({ requiresGrad, isLeaf }) => requiresGrad && isLeaf)).toBe(true);
+    }
+  });
+
+  it("converts to the module's dtype", () => {
+    const target = net().double();
+    target.loadStateDict(state());
+    expect(target.parameters().map(({ dtype }) => dtype)).toEqual(Array(4).fill('float64'));
+  });
+
+  it('shares no memory with what it loads', () => {
+    const source = state();
+    const target = net();
+    target.loadStateDict(source);
+    for (const value of source.values()) value.fill_(7);
+    expect(numbers(target.parameters()[0] as Tensor)).toEqual(Array(6).fill(1));
+  });
+
+  it('lists exactly the missing key', () => {
+    const source = state();
+    source.delete('1.bias');
+    const error = fault(net(), source);
+    expect([error.missing, error.unexpected]).toEqual([['1.bias'], []]);
+    expect(error.message).toContain('missing: "1.bias"');
+    expect(net().loadStateDict(source, { strict: false })).toEqual({
+      missing: ['1.bias'],
+      unexpected: [],
+    });
+  });
+
+  it('lists exactly the unexpected key, even one that extends a valid one', () => {
+    const source = state().set('1.weight.extra', ones([1]));
+    const error = fault(net(), source);
+    expect([error.missing, error.unexpected]).toEqual([[], ['1.weight.extra']]);
+    expect(net().loadStateDict(source, { strict: false }).unexpected).toEqual(['1.weight.extra']);
+  });
+
+  it.each([true, false])('refuses wrong shapes with both, strict or not (%s)', (strict) => {
+    const source = state()
+      .set('1.weight', ones([3, 1]))
+      .set('0.bias', ones([4]));
+    const error = fault(net(), source, { strict });
+    expect([...error.mismatched.keys()]).toEqual(['0.bias', '1.weight']);
+    expect(error.message).toContain('1.weight: [1, 3] in the module, [3, 1] in the state dict');
+  });
+
+  it('refuses integers for floats', () => {
+    const source = state().set('1.bias', tensor([1], { dtype: 'int64' }));
+    expect(fault(net(), source).message).toContain('1.bias: float32 in the module, int64');
+  });
+
+  it('names an alien prefix and the option that takes it off', () => {
+    const source = state((key) => `module.${key}`);
+    expect(fault(net(), source).message).toContain(
+      'the keys start with "module.": pass { stripPrefix: "module." }',
+    );
+    const target = net();
+    target.loadStateDict(source, { stripPrefix: 'module.' });
+    expect(numbers(target.parameters()[3] as Tensor)).toEqual([1]);
+    expect(fault(net(), state(), { stripPrefix: 'module.' }).message).toContain(
+      'no key starts with the prefix "module."',
+    );
+  });
+
+  it('names the key that wraps the state dict and the option for it', () => {
+    for (const inner of [state(), Object.fromEntries(state())]) {
+      const source = { model_state_dict: inner, epoch: 3 };
+      expect(fault(net(), source).message).toMatch(
+        /under the key "model_state_dict", beside "epoch"; pass \{ wrappedIn: "model_state_dict" \}/,
+      );
+      const target = net();
+      target.loadStateDict(source, { wrappedIn: 'model_state_dict' });
+      expect(numbers(target.parameters()[3] as Tensor)).toEqual([1]);
+    }
+  });
+
+  it('refuses a state without any matching key even if not strict', () => {
+    const error = fault(
+      net(),
+      state((key) => `x${key}`),
+      { strict: false },
+    );
+    expect(error.message).toContain('none of the 4 keys belongs to Sequential');
+    expect(fault(net(), {}, { strict: false }).missing).toHaveLength(4);
+  });
+
+  it('refuses values that are no tensors, and things that are no dict', () => {
+    expect(fault(net(), { '0.weight': 3 }).message).toContain('"0.weight" must be a Tensor, got 3');
+    expect(() => net().loadStateDict(null as unknown as StateSource)).toThrow(TypeError);
+    expect(() => net().loadStateDict(state(), { strikt: true } as LoadStateOptions)).toThrow(
+      /strikt.*strict, stripPrefix, wrappedIn/,
+    );
+  });
+
+  it('leaves no tensors behind', () => {
+    const [target, source] = [net(), state()];
+    const before = memory().tensors;
+    target.loadStateDict(source);
+    expect(memory().tensors).toBe(before);
+  });
+});
+
+describe('a table of positions in a state dict', () => {
+  const table = (maxLen: number) => new PositionalEncoding(6, { maxLen });
+
+  it.each([
+    [5, 9],
+    [9, 5],
+  ])('of %i rows loads strictly into a module with %i', (from, to) => {
+    const target = table(to);
+    expect(target.loadStateDict(table(from).stateDict())).toEqual({ missing: [], unexpected: [] });
+    expect(target.maxLen).toBe(to);
+    expect(largestDifference(target.pe, table(to).pe)).toBe(0);
+  });
+
+  it('of the same length is taken as it is', () => {
+    const source = table(4).pe.detach().add(1e-4);
+    const target = table(4);
+    target.loadStateDict({ pe: source });
+    expect(largestDifference(target.pe, source)).toBe(0);
+  });
+
+  it('of another width or from another formula is refused', () => {
+    expect(() => table(4).loadStateDict({ pe: zeros([1, 4, 8]) })).toThrow(
+      /\[1, 4, 6\].*\[1, 4, 8\]/,
+    );
+    expect(() => table(4).loadStateDict({ pe: zeros([1, 4, 6]) })).toThrow(/another formula/);
+    expect(() => table(4).loadStateDict({ pe: zeros([1, 9, 6]) })).toThrow(/another formula/);
+  });
+
+  it('counts as missing when it is not there', () => {
+    expect(() => new Sequential(table(4), new Linear(6, 1)).loadStateDict(new Map())).toThrow(
+      /missing: "0.pe"/,
+    );
+  });
+});
