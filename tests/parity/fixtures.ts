@@ -1,0 +1,111 @@
+/** The committed fixtures, and how to compare with them. The format: head of make_fixtures.py. */
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { expect } from 'vitest';
+import { readSafetensors, tidy } from 'torchformer';
+import type { Tensor } from 'torchformer';
+
+export type FloatType = 'float32' | 'float64';
+export type Tensors = ReadonlyMap<string, Tensor>;
+type Options = Readonly<Record<string, number>>;
+
+/** One call of a module, or of the function `attention` (`state` null). */
+export interface ModuleCase {
+  key: string;
+  title: string;
+  module: string;
+  options: Options;
+  dtype: FloatType;
+  state: string | null;
+  arguments: (string | null)[];
+  outputs: string[];
+  upstream: string[];
+  inputGradients: string[];
+}
+
+/** Ten steps of an optimizer; `weights` is the key prefix of the parameters after them. */
+export interface TrainingRun {
+  optimizer: 'Adam' | 'SGD';
+  lr: number;
+  dtype: FloatType;
+  losses: number[];
+  validationLoss: number;
+  weights: string | null;
+}
+
+interface Index {
+  torch: string;
+  modules: ModuleCase[];
+  positions: { maxLen: number; rowsOf512: number[] };
+  makeModel: {
+    options: Options;
+    src: number[][];
+    tgt: number[][];
+    keys: string[];
+    parameters: string[];
+    dropouts: Record<string, number>;
+    logProbabilities: number[][][];
+  };
+  training: {
+    options: Options;
+    pad: number;
+    trainBatches: number;
+    validateBatches: number;
+    runs: TrainingRun[];
+  };
+  greedy: {
+    options: Options;
+    pad: number;
+    bos: number;
+    eos: number;
+    batches: { sources: number[][]; maxLen: number; answers: number[][] }[];
+  };
+}
+
+const folder = new URL('./fixtures/', import.meta.url);
+
+export const index = JSON.parse(readFileSync(new URL('index.json', folder), 'utf8')) as Index;
+
+/** All tensors of `fixtures/<name>.safetensors`. */
+export async function readFixture(name: string): Promise<Tensors> {
+  const file = await readSafetensors(fixturePath(name));
+  try {
+    return await file.tensors();
+  } finally {
+    await file.close();
+  }
+}
+
+export function fixturePath(name: string): string {
+  return fileURLToPath(new URL(`${name}.safetensors`, folder));
+}
+
+export function get(tensors: Tensors, key: string): Tensor {
+  const found = tensors.get(key);
+  if (found === undefined) throw new Error(`no tensor ${key} in the fixtures`);
+  return found;
+}
+
+/** The tensors under `<prefix>/`, without it: a state dict. */
+export function under(tensors: Tensors, prefix: string): Map<string, Tensor> {
+  const start = `${prefix}/`;
+  const found = [...tensors].filter(([key]) => key.startsWith(start));
+  return new Map(found.map(([key, tensor]) => [key.slice(start.length), tensor]));
+}
+
+/** Largest absolute element, in float64; 0 for no elements. */
+export function largest(tensor: Tensor): number {
+  if (tensor.numel === 0) return 0;
+  return tidy(() => tensor.detach().double().abs().max().item());
+}
+
+/** Largest absolute difference; shape and type must be equal. */
+export function difference(actual: Tensor, expected: Tensor): number {
+  expect([actual.dtype, ...actual.shape]).toEqual([expected.dtype, ...expected.shape]);
+  return tidy(() => largest(actual.detach().double().sub(expected.double())));
+}
+
+/** Fails, naming what is compared, unless the difference is a number and within the tolerance. */
+export function expectWithin(name: string, difference: number, tolerance: number): void {
+  expect.soft(difference, name).toBeLessThanOrEqual(tolerance);
+}

@@ -1,0 +1,105 @@
+"""Writes fixtures/: what the reference computes, for the TypeScript tests to compare with.
+
+    python make_fixtures.py          write the folder
+    python make_fixtures.py --check  make everything again and compare it with the folder
+
+Every value is drawn from a seeded generator, so a second run on the same machine gives the same
+bytes; another CPU may round the last bits differently, which is why --check has a tolerance.
+
+index.json lists the cases, the safetensors files hold the numbers. One module case:
+
+    title, module       what it shows, and the class or function of reference.py
+    options             constructor arguments under the post's names
+    dtype               of parameters, inputs and outputs
+    state               key prefix of the parameters: `<state>/a_2`; null where there are none
+    arguments           the inputs in the order of the call: `<key>/input/<name>`; null for no mask
+    outputs             `<key>/output/<name>`
+    upstream            outputs whose gradient is given: `<key>/upstream/<name>`
+    inputGradients      inputs whose gradient is expected: `<key>/gradient/input/<name>`
+                        (and `<key>/gradient/parameter/<name>` for every parameter)
+"""
+
+import argparse
+import json
+import sys
+import tempfile
+from pathlib import Path
+
+import torch
+from safetensors.torch import load_file, save_file
+
+import model_cases
+import module_cases
+import training_cases
+from recorder import Recorder
+
+HERE = Path(__file__).parent
+FOLDER = HERE / "fixtures"
+
+
+def make(folder):
+    index = {"torch": torch.__version__.split("+")[0]}
+    files = {}
+
+    modules = Recorder()
+    module_cases.record(modules)
+    model_cases.record(modules)
+    index["modules"] = modules.cases
+    files["modules"] = modules.tensors
+
+    index["positions"], files["positions"] = module_cases.position_tables()
+    index["makeModel"], files["makeModel"] = model_cases.initial_model()
+    index["training"], files["training"] = training_cases.training_runs()
+    index["greedy"], files["greedy"] = training_cases.greedy_answers()
+
+    folder.mkdir(exist_ok=True)
+    for name, tensors in files.items():
+        tensors = {key: tensor.detach().contiguous().clone() for key, tensor in tensors.items()}
+        file = folder / f"{name}.safetensors"
+        save_file(tensors, file, metadata={"format": "pt"})
+        file.chmod(0o644)
+    text = json.dumps(index, indent=1, ensure_ascii=False)
+    (folder / "index.json").write_text(text + "\n", encoding="utf-8")
+    return sorted(files)
+
+
+def largest_difference(a, b):
+    if a.keys() != b.keys():
+        raise SystemExit(f"other keys: {sorted(a.keys() ^ b.keys())[:5]}")
+    worst = (0.0, "nothing")
+    for key in a:
+        if a[key].shape != b[key].shape or a[key].dtype != b[key].dtype:
+            raise SystemExit(
+                f"{key}: {a[key].dtype}{a[key].shape} and {b[key].dtype}{b[key].shape}"
+            )
+        scale = max(1.0, a[key].double().abs().max().item())
+        difference = (a[key].double() - b[key].double()).abs().max().item() / scale
+        worst = max(worst, (difference, key))
+    return worst
+
+
+def check():
+    with tempfile.TemporaryDirectory() as temporary:
+        names = make(Path(temporary))
+        for name in names:
+            committed = load_file(FOLDER / f"{name}.safetensors")
+            difference, key = largest_difference(
+                committed, load_file(f"{temporary}/{name}.safetensors")
+            )
+            print(
+                f"{name:10} {len(committed):5} tensors, largest difference {difference:.1e} ({key})"
+            )
+            if difference > 1e-5:
+                sys.exit(f"{name}: the committed fixtures are not what the reference computes")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--check", action="store_true")
+    torch.set_num_threads(1)
+    if parser.parse_args().check:
+        check()
+    else:
+        make(FOLDER)
+        size = sum(file.stat().st_size for file in FOLDER.iterdir())
+        print(f"{FOLDER}: {size / 1e6:.2f} MB")
