@@ -162,8 +162,8 @@ function openingFault(
     : '`npx torchformer setup --force` fetches it anew.';
   return new TorchError(
     'ERR_NATIVE_LOAD',
-    `${where} does not open: ${error.message}.\n${hint} ` +
-      `Before it, these were looked at:${others.join('') || ' none'}`,
+    `${where} does not open: ${error.message}.\n${hint}` +
+      (others.length > 0 ? ` Before it, these were looked at:${others.join('')}` : ''),
     { cause: error },
   );
 }

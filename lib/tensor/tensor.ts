@@ -39,8 +39,8 @@ export class Tensor extends LinearAlgebraMethods {
   /** True for tensors that outlive all scopes. Set by `keep`. @internal */
   kept: boolean;
 
-  /** Called by native code only. @internal */
-  constructor() {
+  /** Called by native code only: an object that `new` made elsewhere has no memory behind it. */
+  protected constructor() {
     super();
     this.kept = false;
     currentScope()?.add(this);

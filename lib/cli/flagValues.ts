@@ -1,0 +1,67 @@
+/** Values of command-line flags: text in, checked value out. */
+import { InvalidArgumentError } from 'commander';
+import type { Device } from '../tensor/device.js';
+
+/** An integer from `minimum` to `maximum`. */
+export function integer(minimum: number, maximum = Number.MAX_SAFE_INTEGER) {
+  return (text: string): number => {
+    const value = /^[+-]?\d+$/.test(text) ? Number(text) : NaN;
+    if (!Number.isSafeInteger(value) || value < minimum || value > maximum) {
+      const range =
+        maximum === Number.MAX_SAFE_INTEGER ? `from ${minimum}` : `from ${minimum} to ${maximum}`;
+      throw new InvalidArgumentError(`It must be an integer ${range}.`);
+    }
+    return value;
+  };
+}
+
+/** A number above 0, such as `0.0005` or `5e-4`. */
+export function positiveNumber(text: string): number {
+  const value = numberOf(text);
+  if (!(value > 0 && value < Infinity)) {
+    throw new InvalidArgumentError('It must be a number above 0.');
+  }
+  return value;
+}
+
+/** A number from 0 to 1. */
+export function probability(text: string): number {
+  const value = numberOf(text);
+  if (!(value >= 0 && value <= 1)) throw new InvalidArgumentError('It must be a number from 0 to 1.');
+  return value;
+}
+
+/** `cpu`, `cuda` or `cuda:1`. */
+export function deviceName(text: string): Device {
+  if (!/^(cpu|cuda(:\d{1,3})?)$/.test(text)) {
+    throw new InvalidArgumentError('It must be cpu, cuda or cuda:<number>.');
+  }
+  return text as Device;
+}
+
+/** The dtypes that training knows. */
+export function trainingDType(text: string): 'float32' | 'float64' {
+  if (text === 'float32' || text === 'float64') return text;
+  if (/^(b?f(loat)?16|half)$/.test(text)) {
+    throw new InvalidArgumentError(
+      'Training in half precision does not exist yet; use float32 (or float64).',
+    );
+  }
+  throw new InvalidArgumentError('It must be float32 or float64.');
+}
+
+/** A token of the tokenizer, or its id. */
+export function tokenOrId(text: string): string | number {
+  if (text === '') throw new InvalidArgumentError('It must be a token or its id.');
+  return /^\d+$/.test(text) ? Number(text) : text;
+}
+
+/** A name or path that must say something. */
+export function nonEmpty(text: string): string {
+  if (text === '') throw new InvalidArgumentError('It must not be empty.');
+  return text;
+}
+
+function numberOf(text: string): number {
+  return text.trim() === '' ? NaN : Number(text);
+}

@@ -1,0 +1,49 @@
+/** The `torchformer` command: one file a subcommand, errors as one message and exit code 1. */
+import { Command, CommanderError } from 'commander';
+import { packageVersion } from '../runtime/package.js';
+import { registerDoctor } from './doctor.js';
+import { registerSetup } from './setup.js';
+import { registerTrain } from './train.js';
+import { registerTranslate } from './translate.js';
+
+/**
+ * Runs the command line.
+ *
+ * @param args without `node` and the script
+ * @returns the exit code
+ */
+export async function runCommandLine(args: readonly string[]): Promise<number> {
+  try {
+    await makeProgram().parseAsync([...args], { from: 'user' });
+    // A command that fails without an error to show has set the code itself.
+    return Number(process.exitCode ?? 0);
+  } catch (error) {
+    // Commander has printed its message (or the help that was asked for).
+    if (error instanceof CommanderError) return error.exitCode;
+    process.stderr.write(`${describeFailure(error)}\n`);
+    return 1;
+  }
+}
+
+function makeProgram(): Command {
+  const program = new Command('torchformer')
+    .description('Train Transformer translators and translate with them.')
+    .version(packageVersion(), '-V, --version', 'print the version')
+    .helpOption('-h, --help', 'explain the command')
+    .showHelpAfterError('Use --help to see what there is.')
+    .exitOverride()
+    .configureHelp({ showGlobalOptions: false });
+  registerTrain(program);
+  registerTranslate(program);
+  registerSetup(program);
+  registerDoctor(program);
+  return program;
+}
+
+/** One message without a stack: the reader's mistake or machine, not ours. */
+function describeFailure(error: unknown): string {
+  if (!(error instanceof Error)) return `torchformer: ${String(error)}`;
+  if (process.env['TORCHFORMER_DEBUG']) return error.stack ?? error.message;
+  const { code } = error as NodeJS.ErrnoException;
+  return `torchformer: ${error.message}${code === undefined ? '' : ` [${code}]`}`;
+}

@@ -1,0 +1,271 @@
+/** `torchformer train` */
+import { Option, type Command } from 'commander';
+import { join } from 'node:path';
+import { batches } from '../data/batches.js';
+import { TranslationDataset } from '../data/dataset.js';
+import { readPairs, type SentencePair } from '../data/pairReader.js';
+import { describeReport, type DataReport } from '../data/report.js';
+import { describeSpecialIds, findSpecialIds } from '../data/specialIds.js';
+import { Tokenizer } from '../data/tokenizer.js';
+import { trainBpe } from '../data/trainTokenizer.js';
+import { makeModel } from '../nn/makeModel.js';
+import { noam } from '../optim/schedule.js';
+import { manualSeed } from '../tensor/random.js';
+import { setNumThreads } from '../tensor/threads.js';
+import type { Device } from '../tensor/device.js';
+import { RunFolder } from '../train/runFolder.js';
+import { Trainer } from '../train/trainer.js';
+import { warmup } from '../train/warmup.js';
+import {
+  deviceName,
+  integer,
+  nonEmpty,
+  positiveNumber,
+  probability,
+  tokenOrId,
+  trainingDType,
+} from './flagValues.js';
+import { withInterrupts } from './signals.js';
+
+interface TrainFlags {
+  train: string;
+  validate?: string;
+  src: string;
+  tgt: string;
+  format: 'auto' | 'csv' | 'tsv';
+  onMalformed: 'error' | 'skip';
+  maxLength: number;
+  tokenizer?: string;
+  vocabSize: number;
+  pad?: string | number;
+  bos?: string | number;
+  eos?: string | number;
+  layers: number;
+  dModel: number;
+  dFf: number;
+  heads: number;
+  dropout: number;
+  attentionDropout: number;
+  out: string;
+  overwrite?: true;
+  epochs: number;
+  batchSize: number;
+  bucket?: true;
+  accumulate: number;
+  schedule: 'constant' | 'noam';
+  lr?: number;
+  warmup?: number;
+  clip?: number;
+  samples: number;
+  seed: number;
+  device: Device;
+  dtype: 'float32' | 'float64';
+  threads?: number;
+}
+
+const defaultRate = 5e-4;
+const defaultWarmup = 400;
+const paperWarmup = 4000;
+
+export function registerTrain(program: Command): void {
+  program
+    .command('train')
+    .description('Train a translator on a CSV or TSV file of sentence pairs.')
+    .optionsGroup('Data:')
+    .requiredOption('--train <file>', 'pairs to train on: CSV or TSV, plain or gzip', nonEmpty)
+    .option('--validate <file>', 'pairs that pick the best model; without them only the last is kept', nonEmpty)
+    .requiredOption('--src <column>', 'name of the column with the source sentences', nonEmpty)
+    .requiredOption('--tgt <column>', 'name of the column with the target sentences', nonEmpty)
+    .addOption(
+      new Option('--format <format>', 'of the files; auto: TSV when the first line has a tab')
+        .choices(['auto', 'csv', 'tsv'])
+        .default('auto'),
+    )
+    .addOption(
+      new Option('--on-malformed <action>', 'what a row with a wrong number of cells does')
+        .choices(['error', 'skip'])
+        .default('error'),
+    )
+    .option(
+      '--max-length <tokens>',
+      'longest sentence, bos and eos included; longer pairs are left out and counted',
+      integer(3),
+      200,
+    )
+    .optionsGroup('Tokenizer:')
+    .option(
+      '--tokenizer <file>',
+      "a tokenizer.json of Hugging Face; without it a byte-level BPE one is trained on both columns",
+      nonEmpty,
+    )
+    .option('--vocab-size <tokens>', 'of the tokenizer that is trained', integer(1), 8000)
+    .option('--pad <token>', 'token that fills up batches, or its id (default: found by its name)', tokenOrId)
+    .option('--bos <token>', 'token that begins a sentence, or its id (default: found by its name)', tokenOrId)
+    .option('--eos <token>', 'token that ends a sentence, or its id (default: found by its name)', tokenOrId)
+    .optionsGroup('Model:')
+    .option('--layers <count>', 'layers of encoder and decoder each', integer(1), 6)
+    .option('--d-model <size>', 'size of the vectors', integer(1), 512)
+    .option('--d-ff <size>', 'inner size of the feed-forward layers', integer(1), 2048)
+    .option('--heads <count>', 'attention heads; must divide --d-model', integer(1), 8)
+    .option('--dropout <share>', 'of positions, sublayers and feed-forward', probability, 0.1)
+    .option('--attention-dropout <share>', 'of the attention weights', probability, 0.1)
+    .optionsGroup('Training:')
+    .requiredOption('--out <folder>', 'gets best/, last/, history.json and loss.svg', nonEmpty)
+    .option('--overwrite', 'replace the models of an earlier run in --out')
+    .option('--epochs <count>', 'times to go through the training pairs', integer(1), 10)
+    .option('--batch-size <pairs>', 'pairs in a batch', integer(1), 50)
+    .option('--bucket', 'put pairs of similar length in a batch: less padding, faster')
+    .option('--accumulate <batches>', 'batches whose gradients make one step', integer(1), 1)
+    .addOption(
+      new Option('--schedule <name>', 'constant rate after the warm-up, or the formula of the paper')
+        .choices(['constant', 'noam'])
+        .default('constant'),
+    )
+    .option(
+      '--lr <rate>',
+      `learning rate; with --schedule noam the formula's factor (default: ${defaultRate}, noam: 1)`,
+      positiveNumber,
+    )
+    .option(
+      '--warmup <steps>',
+      `steps in which the rate grows (default: ${defaultWarmup}, noam: ${paperWarmup})`,
+      integer(0),
+    )
+    .option('--clip <norm>', 'scale gradients down to this norm (default: no clipping)', positiveNumber)
+    .option('--samples <count>', 'validation sources to translate after each epoch', integer(0), 3)
+    .option('--seed <number>', 'of weights, order and dropout', integer(0), 1)
+    .option('--device <name>', 'cpu, cuda or cuda:<number>', deviceName, 'cpu')
+    .option('--dtype <type>', 'float32 or float64', trainingDType, 'float32')
+    .option('--threads <count>', "threads for one operation (default: libtorch's choice)", integer(1, 1024))
+    .addHelpText(
+      'after',
+      '\nCtrl-C stops after the current step and saves last/; a second one ends at once.\n' +
+        'Then: torchformer translate --model <out> "a sentence"',
+    )
+    .action(async (flags: TrainFlags, command: Command) => {
+      if (flags.dModel % flags.heads !== 0) {
+        command.error(`error: --heads ${flags.heads} does not divide --d-model ${flags.dModel}`);
+      }
+      if (flags.schedule === 'noam' && flags.warmup === 0) {
+        command.error('error: --schedule noam needs a --warmup of at least 1');
+      }
+      if (flags.overwrite !== true) await refuseOldRun(flags.out, command);
+      await withInterrupts('stopping after this step; once more ends at once', (signal) =>
+        train(flags, signal),
+      );
+    });
+}
+
+async function train(flags: TrainFlags, signal: AbortSignal): Promise<void> {
+  if (flags.threads !== undefined) setNumThreads(flags.threads);
+  const { pairs, report } = await read(flags.train, flags, signal);
+  const validation =
+    flags.validate === undefined ? null : await read(flags.validate, flags, signal);
+
+  const tokenizer = await makeTokenizer(pairs, flags, signal);
+  const special = findSpecialIds(tokenizer, { pad: flags.pad, bos: flags.bos, eos: flags.eos });
+  const specialIds = { pad: special.pad, bos: special.bos, eos: special.eos };
+  say(`tokenizer: ${tokenizer.vocabSize} tokens; ${describeSpecialIds(special)}`);
+
+  const encode = async (read: { pairs: SentencePair[]; report: DataReport }) => {
+    const dataset = await TranslationDataset.fromPairs(read.pairs, {
+      tokenizer,
+      specialIds,
+      maxLength: flags.maxLength,
+      report: read.report,
+      signal,
+    });
+    say(describeReport(dataset.report));
+    return dataset;
+  };
+  const trainSet = await encode({ pairs, report });
+  const validationSet = validation === null ? null : await encode(validation);
+
+  manualSeed(flags.seed);
+  const model = makeModel(tokenizer.vocabSize, {
+    N: flags.layers,
+    dModel: flags.dModel,
+    dFf: flags.dFf,
+    h: flags.heads,
+    dropout: flags.dropout,
+    attentionDropout: flags.attentionDropout,
+    maxLen: flags.maxLength,
+  }).to({ device: flags.device, dtype: flags.dtype });
+  say(`model: ${model.parameterCount().toLocaleString('en-US')} parameters`);
+
+  const { batchSize, seed, epochs, device } = flags;
+  const bucket = flags.bucket === true;
+  const trainer = new Trainer(model, {
+    specialIds,
+    tokenizer,
+    columns: { source: flags.src, target: flags.tgt },
+    out: flags.out,
+    overwrite: flags.overwrite === true,
+    schedule: scheduleOf(flags),
+    accumulate: flags.accumulate,
+    ...(flags.clip === undefined ? {} : { clip: flags.clip }),
+    samples: (validation?.pairs ?? []).slice(0, flags.samples).map(({ src }) => src),
+  });
+  const result = await trainer.fit(
+    (epoch) => batches(trainSet, { batchSize, bucket, shuffle: true, seed, epoch, device }),
+    {
+      epochs,
+      signal,
+      ...(validationSet === null
+        ? {}
+        : { validation: () => batches(validationSet, { batchSize, bucket, device }) }),
+    },
+  );
+  if (result.steps === 0) return;
+  const { best } = result;
+  process.stdout.write(
+    best === null
+      ? `${join(flags.out, 'last')}: the model after ${result.steps} steps\n`
+      : `${join(flags.out, 'best')}: epoch ${best.epoch}, validation loss ${best.loss.toFixed(4)}\n`,
+  );
+}
+
+async function read(
+  file: string,
+  { src, tgt, format, onMalformed }: TrainFlags,
+  signal: AbortSignal,
+): Promise<{ pairs: SentencePair[]; report: DataReport }> {
+  return readPairs(file, { src, tgt, format, onMalformed, signal });
+}
+
+async function makeTokenizer(
+  pairs: readonly SentencePair[],
+  flags: TrainFlags,
+  signal: AbortSignal,
+): Promise<Tokenizer> {
+  if (flags.tokenizer !== undefined) return Tokenizer.fromFile(flags.tokenizer);
+  say(`training a tokenizer on the columns "${flags.src}" and "${flags.tgt}"`);
+  const texts = pairs.flatMap(({ src, tgt }) => [src, tgt]);
+  return Tokenizer.fromJson(await trainBpe(texts, { vocabSize: flags.vocabSize, signal }));
+}
+
+function scheduleOf(flags: TrainFlags) {
+  if (flags.schedule === 'constant') {
+    return warmup(flags.lr ?? defaultRate, flags.warmup ?? defaultWarmup);
+  }
+  return noam({
+    dModel: flags.dModel,
+    warmup: flags.warmup ?? paperWarmup,
+    factor: flags.lr ?? 1,
+  });
+}
+
+/** The models of an earlier run took hours, maybe: they go only when asked. */
+async function refuseOldRun(out: string, command: Command): Promise<void> {
+  const models = await new RunFolder(out).models();
+  if (models.length === 0) return;
+  command.error(
+    `error: ${out} has the models of an earlier run (${models.map((name) => `${name}/`).join(', ')}); ` +
+      'choose another --out, or give --overwrite',
+  );
+}
+
+/** Progress goes to standard error; standard output has the result alone. */
+function say(line: string): void {
+  process.stderr.write(`${line}\n`);
+}

@@ -1,0 +1,87 @@
+import { paddingMask, targetMask } from '../nn/mask.js';
+import { tensor } from '../tensor/create.js';
+import type { Device } from '../tensor/device.js';
+import type { Tensor } from '../tensor/tensor.js';
+import type { TokenPair } from './dataset.js';
+
+/**
+ * Sentence pairs as tensors, as seed 001 has them: B pairs, S the longest source, T the longest
+ * target, both with bos and eos.
+ */
+export interface Batch {
+  /** Sources, padded: int64 `[B, S]`. */
+  readonly src: Tensor;
+  /** What the decoder reads, targets without their last token: int64 `[B, T - 1]`. */
+  readonly tgt: Tensor;
+  /** What it should predict, targets without their first token: int64 `[B, T - 1]`. */
+  readonly tgtY: Tensor;
+  /** Which source positions are no padding: bool `[B, 1, S]`. */
+  readonly srcMask: Tensor;
+  /** Which target positions each may see, no padding and no future: bool `[B, T - 1, T - 1]`. */
+  readonly tgtMask: Tensor;
+  /** Positions of `tgtY` that are no padding; the loss is divided by their number. */
+  readonly ntokens: number;
+  /** The rows of the file that the pairs came from, in the order of the batch. */
+  readonly rows: readonly number[];
+  /** Frees the tensors. */
+  dispose(): void;
+  [Symbol.dispose](): void;
+}
+
+/**
+ * Makes a batch.
+ *
+ * @param pairs at least one; every target has at least two ids
+ * @param pad the id that fills the shorter sequences up
+ * @param device where the tensors are; default `'cpu'`
+ * @throws RangeError without pairs, or for a target with nothing to predict
+ */
+export function makeBatch(pairs: readonly TokenPair[], pad: number, device: Device = 'cpu'): Batch {
+  if (pairs.length === 0) throw new RangeError('makeBatch: a batch needs at least one pair');
+  let ntokens = 0;
+  for (const { tgt, row } of pairs) {
+    if (tgt.length < 2) {
+      throw new RangeError(`makeBatch: the target of row ${row} has nothing to predict after bos`);
+    }
+    for (let i = 1; i < tgt.length; i++) if (tgt[i] !== pad) ntokens++;
+  }
+  const src = padSequences(
+    pairs.map((pair) => pair.src),
+    pad,
+    device,
+  );
+  const tgt = padSequences(
+    pairs.map((pair) => pair.tgt.slice(0, -1)),
+    pad,
+    device,
+  );
+  const tgtY = padSequences(
+    pairs.map((pair) => pair.tgt.slice(1)),
+    pad,
+    device,
+  );
+  const tensors = { src, tgt, tgtY, srcMask: paddingMask(src, pad), tgtMask: targetMask(tgt, pad) };
+  const dispose = (): void => {
+    for (const part of Object.values(tensors)) part.dispose();
+  };
+  const rows = pairs.map(({ row }) => row);
+  return { ...tensors, ntokens, rows, dispose, [Symbol.dispose]: dispose };
+}
+
+/**
+ * The sequences as the rows of one tensor, filled up with `pad` on the right.
+ *
+ * @returns int64 `[B, longest]`
+ */
+export function padSequences(
+  sequences: readonly (readonly number[])[],
+  pad: number,
+  device: Device = 'cpu',
+): Tensor {
+  const width = Math.max(...sequences.map((sequence) => sequence.length));
+  const ids = new BigInt64Array(sequences.length * width).fill(BigInt(pad));
+  sequences.forEach((sequence, row) => {
+    sequence.forEach((id, column) => (ids[row * width + column] = BigInt(id)));
+  });
+  return tensor(ids, { device, shape: [sequences.length, width] });
+}

@@ -1,0 +1,144 @@
+import { createReadStream } from 'node:fs';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { fileURLToPath } from 'node:url';
+import { createGunzip } from 'node:zlib';
+import { TorchError } from '../runtime/errors.js';
+import { describe } from '../runtime/options.js';
+
+/** A file (path or `file:` URL), or the bytes themselves in chunks of any size. */
+export type ByteSource = string | URL | AsyncIterable<Uint8Array> | Iterable<Uint8Array>;
+
+/** What messages call the source: its path, or "the input". */
+export function nameOfSource(source: ByteSource): string {
+  if (typeof source === 'string') return source;
+  return source instanceof URL ? fileURLToPath(source) : 'the input';
+}
+
+/** Bytes to read, and what of the uncompressed data lies before them. */
+export interface PlainBytes {
+  /** Length of the byte order mark that was left out: 0 or 3. */
+  skipped: number;
+  chunks: AsyncGenerator<Uint8Array>;
+}
+
+/**
+ * The bytes of a source without compression and without a UTF-8 byte order mark. gzip is known by
+ * its first bytes, not by the name of the file.
+ *
+ * @throws TorchError ERR_DATA for a file that is missing or unreadable, damaged gzip data, and
+ * UTF-16 or UTF-32 text
+ */
+export async function openBytes(source: ByteSource): Promise<PlainBytes> {
+  const name = nameOfSource(source);
+  const raw = await withHead(chunksOf(source), 3);
+  const plain = isGzip(raw.head) ? await withHead(gunzip(raw.chunks, name), 3) : raw;
+  const [first, second, third] = plain.head;
+  if ((first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff)) {
+    await plain.close();
+    const order = first === 0xff ? 'little' : 'big';
+    throw new TorchError(
+      'ERR_DATA',
+      `${name}: this is UTF-16 text (${order}-endian byte order mark), and only UTF-8 is read; ` +
+        `convert it with: iconv -f UTF-16 -t UTF-8`,
+    );
+  }
+  const skipped = first === 0xef && second === 0xbb && third === 0xbf ? 3 : 0;
+  return { skipped, chunks: withoutStart(plain.chunks, skipped) };
+}
+
+async function* withoutStart(
+  chunks: AsyncGenerator<Uint8Array>,
+  length: number,
+): AsyncGenerator<Uint8Array> {
+  let left = length;
+  for await (const chunk of chunks) {
+    const dropped = Math.min(left, chunk.length);
+    left -= dropped;
+    if (chunk.length > dropped) yield dropped === 0 ? chunk : chunk.subarray(dropped);
+  }
+}
+
+function isGzip(head: Uint8Array): boolean {
+  return head[0] === 0x1f && head[1] === 0x8b && head[2] === 8;
+}
+
+async function* chunksOf(source: ByteSource): AsyncGenerator<Uint8Array> {
+  if (typeof source === 'string' || source instanceof URL) {
+    yield* chunksOfFile(source);
+    return;
+  }
+  const iterable = source as Partial<AsyncIterable<Uint8Array> & Iterable<Uint8Array>>;
+  if (!iterable?.[Symbol.asyncIterator] && !iterable?.[Symbol.iterator]) {
+    throw new TypeError(
+      `the source must be a path, a file: URL or an iterable of Uint8Array, got ${describe(source)}`,
+    );
+  }
+  for await (const chunk of source) {
+    if (!(chunk instanceof Uint8Array)) {
+      throw new TypeError(`the source must give Uint8Array chunks, got ${describe(chunk)}`);
+    }
+    yield chunk;
+  }
+}
+
+async function* chunksOfFile(path: string | URL): AsyncGenerator<Uint8Array> {
+  try {
+    for await (const chunk of createReadStream(path)) yield chunk as Uint8Array;
+  } catch (error) {
+    const name = nameOfSource(path);
+    const { code, message } = error as NodeJS.ErrnoException;
+    const reason =
+      code === 'ENOENT'
+        ? `there is no such file (current folder: ${process.cwd()})`
+        : code === 'EISDIR'
+          ? 'this is a folder, not a file'
+          : message;
+    throw new TorchError('ERR_DATA', `${name}: ${reason}`, { cause: error });
+  }
+}
+
+interface HeadedBytes {
+  head: Uint8Array;
+  /** All bytes, those of the head included. */
+  chunks: AsyncGenerator<Uint8Array>;
+  /** Closes what is behind `chunks` when nobody will read them. */
+  close(): Promise<unknown>;
+}
+
+/** Reads until `size` bytes are known (or the end), without losing any of them. */
+async function withHead(chunks: AsyncGenerator<Uint8Array>, size: number): Promise<HeadedBytes> {
+  let head: Uint8Array = new Uint8Array(0);
+  while (head.length < size) {
+    const next = await chunks.next();
+    if (next.done) break;
+    head = head.length === 0 ? next.value : Buffer.concat([head, next.value]);
+  }
+  async function* replay(): AsyncGenerator<Uint8Array> {
+    try {
+      if (head.length > 0) yield head;
+      yield* chunks;
+    } finally {
+      await chunks.return(undefined);
+    }
+  }
+  return { head, chunks: replay(), close: () => chunks.return(undefined) };
+}
+
+async function* gunzip(
+  chunks: AsyncGenerator<Uint8Array>,
+  name: string,
+): AsyncGenerator<Uint8Array> {
+  const unzip = createGunzip();
+  // The iteration below reports the failure; without a handler it would be reported twice.
+  pipeline(Readable.from(chunks), unzip).catch(() => {});
+  try {
+    for await (const chunk of unzip) yield chunk as Uint8Array;
+  } catch (error) {
+    if (error instanceof TorchError || error instanceof TypeError) throw error;
+    const { message } = error as Error;
+    throw new TorchError('ERR_DATA', `${name}: the gzip data is damaged or cut short: ${message}`, {
+      cause: error,
+    });
+  }
+}

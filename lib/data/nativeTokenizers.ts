@@ -1,0 +1,27 @@
+import { createRequire } from 'node:module';
+import type * as Tokenizers from 'tokenizers';
+import { TorchError } from '../runtime/errors.js';
+
+let loaded: typeof Tokenizers | null = null;
+
+/**
+ * Hugging Face's own tokenizers through their Node package, loaded at the first use: importing
+ * torchformer opens no native library.
+ *
+ * @throws TorchError ERR_NATIVE_LOAD when the package has no binary for this platform
+ */
+export function nativeTokenizers(): typeof Tokenizers {
+  if (loaded === null) {
+    try {
+      loaded = createRequire(import.meta.url)('tokenizers') as typeof Tokenizers;
+    } catch (error) {
+      throw new TorchError(
+        'ERR_NATIVE_LOAD',
+        `the package "tokenizers" does not load on ${process.platform}-${process.arch}; ` +
+          `is it installed (npm install)? ${(error as Error).message}`,
+        { cause: error },
+      );
+    }
+  }
+  return loaded;
+}

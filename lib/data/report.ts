@@ -1,0 +1,70 @@
+/** A row that could not be read as a pair. */
+export interface MalformedRow {
+  /** Number of the row, from 1; the header does not count. */
+  row: number;
+  /** Number of the line that the row begins on, from 1. */
+  line: number;
+  reason: string;
+}
+
+/**
+ * What became of every row: `rows = kept + empty + tooLong + reserved + malformed.length`, so that
+ * no pair is lost in silence.
+ */
+export interface DataReport {
+  /** The file, or what the pairs are called. */
+  name: string;
+  rows: number;
+  kept: number;
+  /** Rows with an empty source or target, and blank lines. */
+  empty: number;
+  /** Pairs with more tokens than the maximum length. */
+  tooLong: number;
+  /** Pairs whose text has the pad, bos or eos token written out. */
+  reserved: number;
+  malformed: MalformedRow[];
+  /** The numbers of the rows counted in `empty`, `tooLong` and `reserved`. */
+  emptyRows: number[];
+  tooLongRows: number[];
+  reservedRows: number[];
+}
+
+/** A report of nothing yet. */
+export function newReport(name: string): DataReport {
+  return {
+    name,
+    rows: 0,
+    kept: 0,
+    empty: 0,
+    tooLong: 0,
+    reserved: 0,
+    malformed: [],
+    emptyRows: [],
+    tooLongRows: [],
+    reservedRows: [],
+  };
+}
+
+/** The report in one line for people: `train.csv: 20052 pairs kept of 20055 rows; empty: 3 (…)`. */
+export function describeReport(report: DataReport): string {
+  const parts = [
+    count('empty', report.empty, report.emptyRows),
+    count('too long', report.tooLong, report.tooLongRows),
+    count('with a special token in the text', report.reserved, report.reservedRows),
+    count(
+      'malformed',
+      report.malformed.length,
+      report.malformed.map(({ row }) => row),
+    ),
+  ].filter((part) => part !== '');
+  const left = parts.length === 0 ? '' : `; left out: ${parts.join(', ')}`;
+  return `${report.name}: ${report.kept} pairs kept of ${report.rows} rows${left}`;
+}
+
+const listed = 5;
+
+function count(name: string, number: number, rows: readonly number[]): string {
+  if (number === 0) return '';
+  const list = rows.slice(0, listed).join(', ');
+  return `${number} ${name} (${rows.length === 1 ? 'row' : 'rows'} ${list}${rows.length > listed ? ', …' : ''})`;
+}

@@ -1,0 +1,149 @@
+import { checkOptions, describe } from '../runtime/options.js';
+import type { Tokenizer } from './tokenizer.js';
+
+/** The ids that frame and fill sequences. */
+export interface SpecialIds {
+  /** Fills batches, is masked in attention and ignored by the loss. */
+  pad: number;
+  /** Begins every sequence. */
+  bos: number;
+  /** Ends every sequence. */
+  eos: number;
+}
+
+type Role = keyof SpecialIds;
+const roles: readonly Role[] = ['pad', 'bos', 'eos'];
+
+export interface SpecialIdOptions {
+  /** The id, or the token as the vocabulary writes it. Default: the first usual name it has. */
+  pad?: number | string | undefined;
+  bos?: number | string | undefined;
+  eos?: number | string | undefined;
+}
+
+/** The ids, with how they came about, for the user to see. */
+export interface SpecialTokens extends SpecialIds {
+  tokens: Record<Role, string>;
+  /** Which of the three were not given but found by their usual names. */
+  detected: Role[];
+}
+
+/**
+ * The usual names, most telling first. `<|endoftext|>` ends a text in the vocabularies that have
+ * it, but where these also have a token for the end of a turn, padding is what it is free for.
+ */
+const usualNames: Record<Role, readonly string[]> = {
+  pad: ['[PAD]', '<pad>', '<PAD>', '<|pad|>', '<|finetune_right_pad_id|>', '<|endoftext|>'],
+  bos: [
+    '[BOS]',
+    '<bos>',
+    '<BOS>',
+    '<s>',
+    '<|startoftext|>',
+    '<|begin_of_text|>',
+    '<|im_start|>',
+    '[CLS]',
+  ],
+  eos: [
+    '[EOS]',
+    '<eos>',
+    '<EOS>',
+    '</s>',
+    '<|end_of_text|>',
+    '<|im_end|>',
+    '[SEP]',
+    '<|endoftext|>',
+  ],
+};
+
+/**
+ * The ids of pad, bos and eos in a tokenizer: those given, else the first usual name found.
+ *
+ * @throws TypeError when one is neither given nor found, or a token given is not in the vocabulary
+ * @throws RangeError when an id is outside the vocabulary, or two of the three are the same: with
+ * pad and eos the same, the loss would ignore the ends of sentences and the model never learn to stop
+ */
+export function findSpecialIds(tokenizer: Tokenizer, options?: SpecialIdOptions): SpecialTokens {
+  const owner = 'findSpecialIds';
+  checkOptions(owner, options, roles);
+  const ids: Partial<SpecialIds> = {};
+  const detected: Role[] = [];
+  for (const role of roles) {
+    const given = options?.[role];
+    if (given !== undefined) ids[role] = idOfGiven(tokenizer, role, given);
+  }
+  for (const role of roles) {
+    if (ids[role] !== undefined) continue;
+    const taken = Object.values(ids);
+    const found = usualNames[role]
+      .map((name) => tokenizer.idOf(name))
+      .find((id) => id !== undefined && !taken.includes(id));
+    if (found === undefined) {
+      throw new TypeError(
+        `${owner}: the tokenizer has no free token with a usual name for ${role} ` +
+          `(${usualNames[role].join(', ')}); give the option ${role}, as an id or a token`,
+      );
+    }
+    ids[role] = found;
+    detected.push(role);
+  }
+  const complete = ids as SpecialIds;
+  checkSpecialIds(complete, tokenizer.vocabSize, owner);
+  const tokens = Object.fromEntries(
+    roles.map((role) => [role, tokenizer.tokenOf(complete[role]) ?? '']),
+  ) as Record<Role, string>;
+  return { ...complete, tokens, detected };
+}
+
+/**
+ * Checks ids against the size of a vocabulary, be it the tokenizer's or the model's.
+ *
+ * @throws TypeError, RangeError as {@link findSpecialIds}
+ */
+export function checkSpecialIds(ids: SpecialIds, vocabSize: number, owner = 'specialIds'): void {
+  for (const role of roles) {
+    const id = ids[role];
+    if (!Number.isInteger(id)) {
+      throw new TypeError(`${owner}: ${role} must be an integer id, got ${describe(id)}`);
+    }
+    if (id < 0 || id >= vocabSize) {
+      throw new RangeError(
+        `${owner}: ${role} must be an id from 0 to ${vocabSize - 1} (the vocabulary has ${vocabSize}), got ${id}`,
+      );
+    }
+  }
+  if (ids.pad === ids.eos) {
+    throw new RangeError(
+      `${owner}: pad and eos are both ${ids.pad}; the loss ignores pad, so the model would never ` +
+        `learn to end a sentence; choose another id for pad`,
+    );
+  }
+  if (ids.bos === ids.pad || ids.bos === ids.eos) {
+    const other = ids.bos === ids.pad ? 'pad' : 'eos';
+    throw new RangeError(`${owner}: bos and ${other} are both ${ids.bos}; they must differ`);
+  }
+}
+
+/** The choice in one line for people: `pad 0 "<pad>" (found), bos 1 "<bos>" (given), …`. */
+export function describeSpecialIds(special: SpecialTokens): string {
+  return roles
+    .map((role) => {
+      const how = special.detected.includes(role) ? 'found' : 'given';
+      return `${role} ${special[role]} ${JSON.stringify(special.tokens[role])} (${how})`;
+    })
+    .join(', ');
+}
+
+function idOfGiven(tokenizer: Tokenizer, role: Role, given: number | string): number {
+  if (typeof given === 'number') return given;
+  if (typeof given !== 'string') {
+    throw new TypeError(`findSpecialIds: ${role} must be an id or a token, got ${describe(given)}`);
+  }
+  const id = tokenizer.idOf(given);
+  if (id === undefined) {
+    throw new TypeError(
+      `findSpecialIds: ${role} ${JSON.stringify(given)} is not in the vocabulary of the tokenizer`,
+    );
+  }
+  return id;
+}

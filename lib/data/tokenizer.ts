@@ -1,0 +1,253 @@
+import { readFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import type { Encoding, Tokenizer as NativeTokenizer } from 'tokenizers';
+import { TorchError } from '../runtime/errors.js';
+import { checkOptions, describe } from '../runtime/options.js';
+import { nativeTokenizers } from './nativeTokenizers.js';
+import { checkTokenizerJson } from './tokenizerJson.js';
+
+export interface TokenizerEncodeOptions {
+  /**
+   * Whether the tokenizer's own post-processor adds its special tokens. Default false: bos and eos
+   * of a translation pair are explicit.
+   */
+  addSpecialTokens?: boolean | undefined;
+}
+
+export interface TokenizerBatchOptions extends TokenizerEncodeOptions {
+  /** Stops the work between two groups of texts. */
+  signal?: AbortSignal | undefined;
+}
+
+export interface TokenizerDecodeOptions {
+  /** Whether special tokens (bos, eos, pad, …) leave no trace in the text. Default true. */
+  skipSpecialTokens?: boolean | undefined;
+}
+
+/** A text in tokens, each with its place: `text.slice(...offsets[i])`. */
+export interface TextEncoding {
+  ids: number[];
+  tokens: string[];
+  /** Start and end in UTF-16 units, JavaScript's own indices. */
+  offsets: [number, number][];
+}
+
+/** Ids as arrays or as the typed arrays that tensors give. */
+export type TokenIds = ArrayLike<number> | ArrayLike<bigint>;
+
+/** Texts in one native call: enough to use all cores, few enough to be stopped and to free memory. */
+const groupSize = 1024;
+
+/**
+ * Any `tokenizer.json` of Hugging Face, run by their own library off the event loop.
+ *
+ * Padding and truncation that the file asks for are switched off: batches pad themselves, and a
+ * sentence cut short without a word would be a wrong translation pair. A lone surrogate in a text
+ * becomes U+FFFD, as everywhere where text is turned into UTF-8.
+ */
+export class Tokenizer {
+  /**
+   * Rows that an embedding table needs: the highest id, added tokens included, plus one. It equals
+   * the number of tokens unless ids have gaps.
+   */
+  readonly vocabSize: number;
+
+  private constructor(
+    private readonly native: NativeTokenizer,
+    private readonly json: string,
+  ) {
+    let highest = -1;
+    for (const id of Object.values(native.getVocab(true))) highest = Math.max(highest, id);
+    this.vocabSize = highest + 1;
+  }
+
+  /**
+   * Loads a `tokenizer.json`.
+   *
+   * @throws TorchError ERR_DATA for a file that is missing or no tokenizer
+   */
+  static async fromFile(path: string | URL): Promise<Tokenizer> {
+    const name = path instanceof URL ? fileURLToPath(path) : path;
+    let text: string;
+    try {
+      text = await readFile(path, 'utf8');
+    } catch (error) {
+      const { code, message } = error as NodeJS.ErrnoException;
+      const reason =
+        code === 'ENOENT' ? `there is no such file (current folder: ${process.cwd()})` : message;
+      throw new TorchError('ERR_DATA', `${name}: ${reason}`, { cause: error });
+    }
+    return Tokenizer.parse(text, name);
+  }
+
+  /**
+   * Makes a tokenizer from the text of a `tokenizer.json`, or from the object in it.
+   *
+   * @throws TorchError ERR_DATA when it is no tokenizer
+   */
+  static fromJson(json: string | object): Tokenizer {
+    if (typeof json !== 'string' && (typeof json !== 'object' || json === null)) {
+      throw new TypeError(
+        `Tokenizer.fromJson: json must be a string or an object, got ${describe(json)}`,
+      );
+    }
+    return Tokenizer.parse(typeof json === 'string' ? json : JSON.stringify(json), 'tokenizer');
+  }
+
+  private static parse(text: string, name: string): Tokenizer {
+    const json = text.startsWith('\ufeff') ? text.slice(1) : text;
+    let value: unknown;
+    try {
+      value = JSON.parse(json);
+    } catch (error) {
+      throw new TorchError('ERR_DATA', `${name}: not valid JSON: ${(error as Error).message}`, {
+        cause: error,
+      });
+    }
+    checkTokenizerJson(value, name);
+    let native: NativeTokenizer;
+    try {
+      native = nativeTokenizers().Tokenizer.fromString(json);
+    } catch (error) {
+      if (error instanceof TorchError) throw error;
+      const { message } = error as Error;
+      throw new TorchError('ERR_DATA', `${name}: not a tokenizer: ${message}`, { cause: error });
+    }
+    native.disableTruncation();
+    native.disablePadding();
+    return new Tokenizer(native, json);
+  }
+
+  /** The ids of one text. */
+  async encode(text: string, options?: TokenizerEncodeOptions): Promise<number[]> {
+    return (await this.encodeNative(text, options, 'Tokenizer.encode')).getIds();
+  }
+
+  /** The ids, tokens and places of one text. */
+  async encodeWithOffsets(text: string, options?: TokenizerEncodeOptions): Promise<TextEncoding> {
+    const encoding = await this.encodeNative(text, options, 'Tokenizer.encodeWithOffsets');
+    const toUtf16 = utf16Offsets(text);
+    const offsets = encoding.getOffsets().map(([start = 0, end = 0]): [number, number] => {
+      return [toUtf16[start] ?? text.length, toUtf16[end] ?? text.length];
+    });
+    return { ids: encoding.getIds(), tokens: encoding.getTokens(), offsets };
+  }
+
+  /** The ids of many texts, in their order. */
+  async encodeBatch(
+    texts: readonly string[],
+    options?: TokenizerBatchOptions,
+  ): Promise<number[][]> {
+    checkOptions('Tokenizer.encodeBatch', options, ['addSpecialTokens', 'signal']);
+    texts.forEach((text, index) => checkText('Tokenizer.encodeBatch', `texts[${index}]`, text));
+    const result: number[][] = [];
+    for (let start = 0; start < texts.length; start += groupSize) {
+      options?.signal?.throwIfAborted();
+      const group = texts.slice(start, start + groupSize);
+      const encodings = await asDataError(
+        this.native.encodeBatch(group, nativeOptions(options)),
+        'Tokenizer.encodeBatch',
+      );
+      for (const encoding of encodings) result.push(encoding.getIds());
+    }
+    return result;
+  }
+
+  /**
+   * The text of ids.
+   *
+   * @throws RangeError for an id that is not in the vocabulary
+   */
+  async decode(ids: TokenIds, options?: TokenizerDecodeOptions): Promise<string> {
+    checkOptions('Tokenizer.decode', options, ['skipSpecialTokens']);
+    const list = this.checkIds('Tokenizer.decode', 'ids', ids);
+    const skip = options?.skipSpecialTokens ?? true;
+    return asDataError(this.native.decode(list, skip), 'Tokenizer.decode');
+  }
+
+  /** The texts of many lists of ids, in their order. @throws RangeError as {@link decode} */
+  async decodeBatch(
+    batch: readonly TokenIds[],
+    options?: TokenizerDecodeOptions,
+  ): Promise<string[]> {
+    checkOptions('Tokenizer.decodeBatch', options, ['skipSpecialTokens']);
+    const lists = batch.map((ids, index) => {
+      return this.checkIds('Tokenizer.decodeBatch', `ids[${index}]`, ids);
+    });
+    const skip = options?.skipSpecialTokens ?? true;
+    return asDataError(this.native.decodeBatch(lists, skip), 'Tokenizer.decodeBatch');
+  }
+
+  /** The id of a token as the vocabulary writes it, or undefined when it has none. */
+  idOf(token: string): number | undefined {
+    checkText('Tokenizer.idOf', 'token', token);
+    return this.native.tokenToId(token) ?? undefined;
+  }
+
+  /** The token of an id as the vocabulary writes it, or undefined when it has none. */
+  tokenOf(id: number): string | undefined {
+    // The native library would take -1 or 1.5 for another number.
+    if (!Number.isInteger(id) || id < 0 || id >= this.vocabSize) return undefined;
+    return this.native.idToToken(id) ?? undefined;
+  }
+
+  /** The `tokenizer.json` that it was made from, unchanged. */
+  toJson(): string {
+    return this.json;
+  }
+
+  private async encodeNative(
+    text: string,
+    options: TokenizerEncodeOptions | undefined,
+    owner: string,
+  ): Promise<Encoding> {
+    checkOptions(owner, options, ['addSpecialTokens']);
+    checkText(owner, 'text', text);
+    return asDataError(this.native.encode(text, null, nativeOptions(options)), owner);
+  }
+
+  private checkIds(owner: string, name: string, ids: TokenIds): number[] {
+    if (typeof ids !== 'object' || ids === null || typeof ids.length !== 'number') {
+      throw new TypeError(`${owner}: ${name} must be an array of ids, got ${describe(ids)}`);
+    }
+    return Array.from(ids as ArrayLike<number | bigint>, (value, index) => {
+      const id = Number(value);
+      if (!Number.isInteger(id) || id < 0 || id >= this.vocabSize) {
+        throw new RangeError(
+          `${owner}: ${name}[${index}] must be an id from 0 to ${this.vocabSize - 1}, got ${describe(value)}`,
+        );
+      }
+      return id;
+    });
+  }
+}
+
+function nativeOptions(options: TokenizerEncodeOptions | undefined): { addSpecialTokens: boolean } {
+  return { addSpecialTokens: options?.addSpecialTokens ?? false };
+}
+
+function checkText(owner: string, name: string, text: unknown): void {
+  if (typeof text !== 'string') {
+    throw new TypeError(`${owner}: ${name} must be a string, got ${describe(text)}`);
+  }
+}
+
+/** A text that the model of the tokenizer cannot take (no unk token, say) is a fault of the data. */
+async function asDataError<T>(work: Promise<T>, owner: string): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    throw new TorchError('ERR_DATA', `${owner}: ${(error as Error).message}`, { cause: error });
+  }
+}
+
+/** Where each code point begins in UTF-16 units; the native library counts code points. */
+function utf16Offsets(text: string): number[] {
+  const offsets: number[] = [];
+  for (let index = 0; index < text.length;) {
+    offsets.push(index);
+    index += (text.codePointAt(index) as number) > 0xffff ? 2 : 1;
+  }
+  offsets.push(text.length);
+  return offsets;
+}

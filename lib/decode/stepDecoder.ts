@@ -1,0 +1,94 @@
+/** The inside of a search: a batch of unfinished targets that grows by one token at a time. */
+import { noGrad } from '../tensor/autograd.js';
+import { cat, full } from '../tensor/create.js';
+import { keep, tidy } from '../tensor/scope.js';
+import type { Tensor } from '../tensor/tensor.js';
+import { subsequentMask } from '../nn/mask.js';
+import type { Transformer } from '../nn/transformer.js';
+
+/**
+ * What a search (greedy, beam) needs of a model. Rows are the targets still being written; all
+ * have the same length. An implementation may keep caches between the calls.
+ */
+export interface StepDecoder {
+  /** Log-probabilities of the next token, `[rows, vocabulary]`; the caller disposes of them. */
+  next(): Tensor;
+  /** Appends one token to each row: `tokens` int64 `[rows]`. */
+  append(tokens: Tensor): void;
+  /**
+   * Makes row i the one that was `rows[i]`: drops finished rows, and lets a beam go on from
+   * another. `rows` int64 `[new rows]`.
+   */
+  select(rows: Tensor): void;
+  /** Frees what it holds. */
+  dispose(): void;
+}
+
+/**
+ * The plain way: the encoder runs once, the decoder runs over the whole target at every step.
+ * The reference for every faster one.
+ */
+export class RecomputingStepDecoder implements StepDecoder {
+  readonly #model: Transformer;
+  /** Encoder output, `[rows, S, D]`. */
+  #memory: Tensor;
+  /** bool `[rows, 1, S]` */
+  #srcMask: Tensor;
+  /** int64 `[rows, T]` */
+  #target: Tensor;
+
+  /**
+   * @param src source ids, int64 `[B, S]`
+   * @param srcMask bool `[B, 1, S]`, true where a token may be attended
+   * @param bos the id each target starts with
+   */
+  constructor(model: Transformer, src: Tensor, srcMask: Tensor, bos: number) {
+    this.#model = model;
+    this.#memory = own(() => model.encode(src, srcMask));
+    this.#srcMask = own(() => srcMask.clone());
+    this.#target = own(() =>
+      full([src.shape[0] as number, 1], bos, { dtype: 'int64', device: src.device }),
+    );
+  }
+
+  next(): Tensor {
+    return quietly(() => {
+      const length = this.#target.shape[1] as number;
+      const mask = subsequentMask(length, { device: this.#target.device });
+      const hidden = this.#model.decode(this.#memory, this.#srcMask, this.#target, mask);
+      return this.#model.generator.forward(hidden.select(1, length - 1));
+    });
+  }
+
+  append(tokens: Tensor): void {
+    this.#target = replaced(this.#target, (target) => cat([target, tokens.unsqueeze(1)], 1));
+  }
+
+  select(rows: Tensor): void {
+    this.#memory = replaced(this.#memory, (memory) => memory.indexSelect(0, rows));
+    this.#srcMask = replaced(this.#srcMask, (mask) => mask.indexSelect(0, rows));
+    this.#target = replaced(this.#target, (target) => target.indexSelect(0, rows));
+  }
+
+  dispose(): void {
+    this.#memory.dispose();
+    this.#srcMask.dispose();
+    this.#target.dispose();
+  }
+}
+
+/** Without gradients, and only the result stays alive. */
+function quietly(make: () => Tensor): Tensor {
+  return tidy(() => noGrad(make));
+}
+
+/** The decoder's state outlives the scope that the search uses for one step. */
+function own(make: () => Tensor): Tensor {
+  return keep(quietly(make));
+}
+
+function replaced(old: Tensor, make: (old: Tensor) => Tensor): Tensor {
+  const result = own(() => make(old));
+  old.dispose();
+  return result;
+}

@@ -1,0 +1,201 @@
+/** Translation of texts with a trained model. */
+import { padSequences } from '../data/batch.js';
+import { frame } from '../data/encodePairs.js';
+import { checkSpecialIds, type SpecialIds } from '../data/specialIds.js';
+import type { Tokenizer } from '../data/tokenizer.js';
+import { loadModel } from '../io/checkpoint.js';
+import { checkpointFault } from '../io/safetensorsHeader.js';
+import { paddingMask } from '../nn/mask.js';
+import type { Transformer } from '../nn/transformer.js';
+import { checkInteger, checkOptions, describe } from '../runtime/options.js';
+import type { Device } from '../tensor/device.js';
+import { tidy } from '../tensor/scope.js';
+import { greedy, type Decoded } from './greedy.js';
+import { checkMaxLength, positionLimit } from './positionLimit.js';
+
+export interface TranslatorOptions {
+  tokenizer: Tokenizer;
+  /** Ids of pad, bos and eos that the model was trained with. */
+  specialIds: SpecialIds;
+}
+
+export interface TranslateOptions {
+  /** Texts decoded together. Default 32. */
+  batchSize?: number | undefined;
+  /** Most tokens of an output, the end token included. Default: the model's position table. */
+  maxLength?: number | undefined;
+  /** Aborts between two steps; the promise then rejects with the signal's reason. */
+  signal?: AbortSignal | undefined;
+}
+
+/** A text that the model has no positions for. */
+export class TextTooLongError extends RangeError {
+  /** Which text, from 0. */
+  readonly index: number;
+  /** How many tokens it has, bos and eos included. */
+  readonly tokens: number;
+  /** How many the position table allows. */
+  readonly limit: number;
+
+  constructor(index: number, tokens: number, limit: number) {
+    super(
+      `Translator.translate: texts[${index}] has ${tokens} tokens (with bos and eos), ` +
+        `the model's position table ${limit}; split the text`,
+    );
+    this.name = 'TextTooLongError';
+    this.index = index;
+    this.tokens = tokens;
+    this.limit = limit;
+  }
+}
+
+/**
+ * Translates texts, greedily.
+ *
+ * ```ts
+ * const translator = await Translator.load('runs/a');
+ * const [output] = await translator.translate(['How are you?']);
+ * translator.dispose();
+ * ```
+ */
+export class Translator {
+  readonly model: Transformer;
+  readonly tokenizer: Tokenizer;
+  readonly specialIds: SpecialIds;
+
+  /**
+   * A translator on a model in memory; {@link Translator.load} makes one from a folder.
+   * @throws RangeError if the tokenizer or the ids do not fit the model
+   */
+  constructor(model: Transformer, options: TranslatorOptions) {
+    checkOptions('Translator', options, ['tokenizer', 'specialIds']);
+    const { tokenizer, specialIds } = options;
+    const { outFeatures: vocabSize } = model.generator.proj;
+    checkSpecialIds(specialIds, vocabSize, 'Translator');
+    if (tokenizer.vocabSize > vocabSize) {
+      throw new RangeError(
+        `Translator: the tokenizer has ${tokenizer.vocabSize} ids, the model only ${vocabSize}`,
+      );
+    }
+    this.model = model;
+    this.tokenizer = tokenizer;
+    const { pad, bos, eos } = specialIds;
+    this.specialIds = { pad, bos, eos };
+  }
+
+  /**
+   * Loads a model folder, or the best model of a run folder (the last one if there is no best).
+   *
+   * @param options.device default `'cpu'`
+   * @throws TorchError ERR_CHECKPOINT naming the file and the fault, also when the folder has no
+   *   tokenizer or no special ids
+   */
+  static async load(folder: string, options: { device?: Device | undefined } = {}): Promise<Translator> {
+    checkOptions('Translator.load', options, ['device']);
+    const { device = 'cpu' } = options;
+    const { model, tokenizer, config, folder: found } = await loadModel(folder, { device });
+    try {
+      if (tokenizer === null) {
+        throw checkpointFault(found, 'it has no tokenizer.json: save the model with its tokenizer');
+      }
+      if (config.specialIds === null) {
+        throw checkpointFault(found, 'config.json has no specialIds: save the model with them');
+      }
+      return new Translator(model, { tokenizer, specialIds: config.specialIds });
+    } catch (error) {
+      model.dispose();
+      throw error;
+    }
+  }
+
+  /**
+   * Translates each text; the outputs come in the order of the texts. An empty text (or one of
+   * white space only) gives an empty output. A special token spelled out in a text is left out.
+   *
+   * Between two steps the event loop gets a turn, and the number of live tensors is as before
+   * when the promise settles.
+   *
+   * @throws TypeError if a text is no string, or the model is in training mode
+   * @throws TextTooLongError naming the text's index if it has more tokens than the position table
+   */
+  async translate(texts: readonly string[], options: TranslateOptions = {}): Promise<string[]> {
+    checkOptions('Translator.translate', options, ['batchSize', 'maxLength', 'signal']);
+    const { signal } = options;
+    if (!Array.isArray(texts)) {
+      throw new TypeError(
+        `Translator.translate: texts must be an array of strings, got ${describe(texts)}`,
+      );
+    }
+    const batchSize = checkInteger('Translator.translate', 'batchSize', options.batchSize ?? 32, 1);
+    const maxLength = checkMaxLength('Translator.translate', options.maxLength, this.model.tgtEmbed);
+    signal?.throwIfAborted();
+
+    const sources = await this.#encode(texts, signal);
+    const filled = sources.flatMap(({ length }, index) => (length > 0 ? [index] : []));
+    // Rows of similar length waste no work on padding.
+    filled.sort((a, b) => (sources[a] as number[]).length - (sources[b] as number[]).length);
+    const outputs = texts.map(() => '');
+    for (let start = 0; start < filled.length; start += batchSize) {
+      const indices = filled.slice(start, start + batchSize);
+      const decoded = await this.#decode(
+        indices.map((index) => sources[index] as number[]),
+        maxLength,
+        signal,
+      );
+      const decodedTexts = await this.tokenizer.decodeBatch(decoded.map(({ ids }) => ids));
+      indices.forEach((index, row) => {
+        outputs[index] = decodedTexts[row] as string;
+      });
+    }
+    return outputs;
+  }
+
+  /** Framed ids of each text; empty where the text has no token. */
+  async #encode(texts: readonly string[], signal: AbortSignal | undefined): Promise<number[][]> {
+    texts.forEach((text: unknown, index) => {
+      if (typeof text === 'string') return;
+      throw new TypeError(`Translator.translate: texts[${index}] must be a string, got ${describe(text)}`);
+    });
+    const limit = positionLimit(this.model.srcEmbed);
+    const special = new Set<number>(Object.values(this.specialIds));
+    const blankless = texts.map((text) => (text.trim() === '' ? '' : text));
+    const encoded = await this.tokenizer.encodeBatch(blankless, { signal });
+    return encoded.map((all, index) => {
+      const ids = all.filter((id) => !special.has(id));
+      if (ids.length === 0) return [];
+      const framed = frame(ids, this.specialIds);
+      if (framed.length > limit) {
+        throw new TextTooLongError(index, framed.length, limit);
+      }
+      return framed;
+    });
+  }
+
+  async #decode(
+    sources: readonly number[][],
+    maxLength: number,
+    signal: AbortSignal | undefined,
+  ): Promise<Decoded[]> {
+    const { pad, bos, eos } = this.specialIds;
+    const device = this.model.generator.proj.weight.device;
+    const [src, srcMask] = tidy(() => {
+      const ids = padSequences(sources, pad, device);
+      return [ids, paddingMask(ids, pad)] as const;
+    });
+    try {
+      return await greedy(this.model, src, srcMask, { pad, bos, eos, maxLength, signal });
+    } finally {
+      src.dispose();
+      srcMask.dispose();
+    }
+  }
+
+  /** Frees the model's memory. */
+  dispose(): void {
+    this.model.dispose();
+  }
+
+  [Symbol.dispose](): void {
+    this.dispose();
+  }
+}

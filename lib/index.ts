@@ -1,0 +1,9 @@
+/** torchformer: the Transformer of the paper, trained and decoded at native speed, on libtorch. */
+export * from './tensor/index.js';
+export * from './nn/index.js';
+export * from './optim/index.js';
+export * from './data/index.js';
+export * from './io/index.js';
+export * from './train/index.js';
+export * from './decode/index.js';
+export * from './runtime/index.js';

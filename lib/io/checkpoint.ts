@@ -1,0 +1,286 @@
+/** Models as folders: `model.safetensors`, `config.json` and `tokenizer.json`. */
+import { readdir, readFile, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { checkSpecialIds, type SpecialIds } from '../data/specialIds.js';
+import { Tokenizer } from '../data/tokenizer.js';
+import { makeModel } from '../nn/makeModel.js';
+import type { Transformer } from '../nn/transformer.js';
+import { exchangePaths } from '../runtime/load.js';
+import { checkOptions, describe } from '../runtime/options.js';
+import type { Device } from '../tensor/device.js';
+import { getRngState, setRngState } from '../tensor/random.js';
+import { saveFault, writeAndFlush } from './atomicFile.js';
+import {
+  configJson,
+  looksLikeConfig,
+  parseConfig,
+  type JsonValue,
+  type ModelDType,
+  type ModelFolderConfig,
+  type TranslationColumns,
+} from './modelConfig.js';
+import { currentFolder, readFolder, replaceFolder } from './replaceFolder.js';
+import { readSafetensors, safetensorsWriter, type SafetensorsFile } from './safetensors.js';
+import { checkpointFault } from './safetensorsHeader.js';
+
+const weightsFile = 'model.safetensors';
+const configFile = 'config.json';
+const tokenizerFile = 'tokenizer.json';
+
+export interface SaveModelOptions {
+  /** Saved as `tokenizer.json`; `Translator.load` needs it. */
+  tokenizer?: Tokenizer;
+  /** Ids of pad, bos and eos; `Translator.load` needs them. */
+  specialIds?: SpecialIds;
+  /** What the sentence pairs' columns were called. */
+  columns?: TranslationColumns;
+  /** Facts of the run, such as `{ epoch: 3, validationLoss: 1.25 }`. */
+  training?: { readonly [key: string]: JsonValue };
+}
+
+/** What {@link loadModel} gives. */
+export interface LoadedModel {
+  /** In eval mode; call `train()` to go on training. */
+  readonly model: Transformer;
+  /** Null if the folder has no `tokenizer.json`. */
+  readonly tokenizer: Tokenizer | null;
+  readonly config: ModelFolderConfig;
+  /** The model folder that was read: for a run folder, the one inside. */
+  readonly folder: string;
+}
+
+/**
+ * Saves a model made by `makeModel` as a folder that loads anywhere. The folder is replaced in
+ * one step when everything is on the disk: at any moment, and after any failure, it is the old or
+ * the new model, complete. Other files in a model folder stay.
+ *
+ * Do not train the model before the promise settles.
+ *
+ * @throws TypeError for a model that was not made by `makeModel`
+ * @throws TorchError ERR_CHECKPOINT if it cannot be saved, or `folder` holds something that is no
+ *   model; what was there is unchanged
+ */
+export async function saveModel(
+  folder: string,
+  model: Transformer,
+  options: SaveModelOptions = {},
+): Promise<void> {
+  checkOptions('saveModel', options, ['tokenizer', 'specialIds', 'columns', 'training']);
+  const { tokenizer, specialIds = null, columns = null, training = null } = options;
+  if (model.config === null) {
+    throw new TypeError(
+      'saveModel: the model was not made by makeModel, so its settings are not known; ' +
+        'save its weights with writeSafetensors(path, model.stateDict())',
+    );
+  }
+  if (specialIds !== null) checkSpecialIds(specialIds, model.config.vocabSize, 'saveModel');
+  const config = configJson({
+    model: model.config,
+    dtype: dtypeOf(model),
+    // Only the ids: what else findSpecialIds tells is for people.
+    specialIds: specialIds && { pad: specialIds.pad, bos: specialIds.bos, eos: specialIds.eos },
+    columns,
+    training,
+  });
+  await refuseForeignFolder(folder);
+  const state = model.stateDict();
+  try {
+    const writeWeights = safetensorsWriter(state, { format: 'pt' });
+    await replaceFolder(
+      folder,
+      [weightsFile, configFile, tokenizerFile],
+      async (temporary) => {
+        await writeAndFlush(join(temporary, weightsFile), writeWeights);
+        await writeText(join(temporary, configFile), config);
+        if (tokenizer !== undefined) {
+          await writeText(join(temporary, tokenizerFile), tokenizer.toJson());
+        }
+      },
+      exchangePaths,
+    );
+  } finally {
+    for (const tensor of state.values()) tensor.dispose();
+  }
+}
+
+/**
+ * Loads a model folder, or from the folder of a training run its `best/` model (`last/` if there
+ * is no best one yet). Everything is checked: a folder that loads is complete.
+ *
+ * @param options.device default `'cpu'`
+ * @throws TorchError ERR_CHECKPOINT naming the file and the fault
+ */
+export async function loadModel(
+  folder: string,
+  options: { device?: Device } = {},
+): Promise<LoadedModel> {
+  checkOptions('loadModel', options, ['device']);
+  if (typeof folder !== 'string' || folder === '') {
+    throw new TypeError(`loadModel: folder must be a path, got ${describe(folder)}`);
+  }
+  const found = await findModelFolder(folder);
+  const { config, tokenizerText, weights } = await readFolder(found, openFiles, (files) =>
+    files.weights.close(),
+  );
+  try {
+    const tokenizer = parseTokenizer(join(found, tokenizerFile), tokenizerText, config);
+    const model = await buildModel(join(found, configFile), config, weights, options.device ?? 'cpu');
+    return { model: model.eval(), tokenizer, config, folder: found };
+  } finally {
+    await weights.close();
+  }
+}
+
+/**
+ * The model folder that a path means: itself, or inside the folder of a run `best`, else `last`.
+ * @throws TorchError ERR_CHECKPOINT if there is none
+ */
+export async function findModelFolder(folder: string): Promise<string> {
+  const candidates = [folder, join(folder, 'best'), join(folder, 'last')];
+  for (const candidate of candidates) {
+    if (await isFile(join(await currentFolder(candidate), configFile))) return candidate;
+  }
+  const exists = await stat(folder).then(() => true, () => false);
+  throw checkpointFault(
+    folder,
+    exists
+      ? `no model in it: there is no ${configFile}, and no best/ or last/ with one`
+      : 'no such folder',
+  );
+}
+
+interface OpenFiles {
+  readonly config: ModelFolderConfig;
+  readonly tokenizerText: string | null;
+  readonly weights: SafetensorsFile;
+}
+
+async function openFiles(folder: string): Promise<OpenFiles> {
+  const configPath = join(folder, configFile);
+  const config = parseConfig(configPath, await readText(configPath));
+  const tokenizerPath = join(folder, tokenizerFile);
+  const tokenizerText = (await isFile(tokenizerPath)) ? await readText(tokenizerPath) : null;
+  return { config, tokenizerText, weights: await readSafetensors(join(folder, weightsFile)) };
+}
+
+function parseTokenizer(
+  file: string,
+  text: string | null,
+  config: ModelFolderConfig,
+): Tokenizer | null {
+  if (text === null) return null;
+  let tokenizer: Tokenizer;
+  try {
+    tokenizer = Tokenizer.fromJson(text);
+  } catch (error) {
+    throw checkpointFault(file, (error as Error).message, error);
+  }
+  if (tokenizer.vocabSize > config.model.vocabSize) {
+    throw checkpointFault(
+      file,
+      `its vocabulary of ${tokenizer.vocabSize} is larger than the model's, ${config.model.vocabSize}`,
+    );
+  }
+  return tokenizer;
+}
+
+async function buildModel(
+  configPath: string,
+  config: ModelFolderConfig,
+  weights: SafetensorsFile,
+  device: Device,
+): Promise<Transformer> {
+  const { vocabSize, ...options } = config.model;
+  checkSizes(configPath, config, weights);
+  // The initial weights are drawn only to be replaced: the caller's random numbers must not change.
+  const rngState = getRngState();
+  let model: Transformer;
+  try {
+    model = makeModel(vocabSize, options);
+  } catch (error) {
+    throw isArgumentFault(error) ? checkpointFault(configPath, (error as Error).message, error) : error;
+  } finally {
+    setRngState(rngState);
+    rngState.dispose();
+  }
+  try {
+    model.to({ device, dtype: config.dtype });
+    const state = await weights.tensors({ device });
+    try {
+      model.loadStateDict(state);
+    } catch (error) {
+      throw checkpointFault(weights.path, (error as Error).message, error);
+    } finally {
+      for (const tensor of state.values()) tensor.dispose();
+    }
+    return model;
+  } catch (error) {
+    model.dispose();
+    throw error;
+  }
+}
+
+/** Before memory is taken for a model: do the weights have the sizes that the config claims? */
+function checkSizes(configPath: string, { model }: ModelFolderConfig, weights: SafetensorsFile): void {
+  const name = 'generator.proj.weight';
+  if (!weights.has(name)) throw checkpointFault(weights.path, `no tensor named "${name}"`);
+  const { shape } = weights.info(name);
+  if (shape[0] !== model.vocabSize || shape[1] !== model.dModel) {
+    throw checkpointFault(
+      weights.path,
+      `${name} is [${shape.join(', ')}], but ${configPath} says vocabSize ${model.vocabSize} ` +
+        `and dModel ${model.dModel}`,
+    );
+  }
+  const layers = new Set(
+    weights.names.flatMap((key) => /^encoder\.layers\.(\d+)\./.exec(key)?.[1] ?? []),
+  );
+  if (layers.size !== model.N) {
+    throw checkpointFault(weights.path, `${layers.size} encoder layers, but ${configPath} says N ${model.N}`);
+  }
+}
+
+/** A folder that is neither empty nor a model is somebody's work: it is not replaced. */
+async function refuseForeignFolder(folder: string): Promise<void> {
+  let names: string[];
+  try {
+    names = await readdir(folder);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT') return;
+    if (code === 'ENOTDIR') throw checkpointFault(folder, 'there is a file of this name', error);
+    throw saveFault(folder, error);
+  }
+  if (names.length === 0) return;
+  if (names.includes(configFile) && looksLikeConfig(await readText(join(folder, configFile)))) return;
+  throw checkpointFault(
+    folder,
+    `holds files but no model (${names.slice(0, 5).join(', ')}${names.length > 5 ? ', …' : ''}); ` +
+      'nothing was saved, choose another folder',
+  );
+}
+
+function dtypeOf(model: Transformer): ModelDType {
+  return model.generator.proj.weight.dtype as ModelDType;
+}
+
+function isArgumentFault(error: unknown): boolean {
+  return error instanceof TypeError || error instanceof RangeError;
+}
+
+async function writeText(path: string, text: string): Promise<void> {
+  await writeAndFlush(path, (sink) => sink(Buffer.from(text)));
+}
+
+async function readText(path: string): Promise<string> {
+  try {
+    return await readFile(path, 'utf8');
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    throw checkpointFault(path, code === 'ENOENT' ? 'no such file' : message, error);
+  }
+}
+
+async function isFile(path: string): Promise<boolean> {
+  return stat(path).then((status) => status.isFile(), () => false);
+}

@@ -1,0 +1,10 @@
+/** Files of tensors and models. */
+export {
+  findModelFolder,
+  loadModel,
+  saveModel,
+  type LoadedModel,
+  type SaveModelOptions,
+} from './checkpoint.js';
+export type { JsonValue, ModelDType, ModelFolderConfig, TranslationColumns } from './modelConfig.js';
+export { readSafetensors, SafetensorsFile, writeSafetensors, type TensorInfo } from './safetensors.js';

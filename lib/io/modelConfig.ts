@@ -1,0 +1,101 @@
+/** `config.json` of a model folder: what besides the weights makes the model. */
+import { checkSpecialIds, type SpecialIds } from '../data/specialIds.js';
+import type { ModelConfig } from '../nn/makeModel.js';
+import { describe } from '../runtime/options.js';
+import { checkpointFault } from './safetensorsHeader.js';
+
+const formatName = 'torchformer-model';
+const formatVersion = 1;
+
+/** Names of the columns that a model was trained on. */
+export interface TranslationColumns {
+  source: string;
+  target: string;
+}
+
+/** Anything that JSON can hold. */
+export type JsonValue =
+  | null
+  | boolean
+  | number
+  | string
+  | readonly JsonValue[]
+  | { readonly [key: string]: JsonValue };
+
+/** The dtypes that models are trained and saved in. */
+export type ModelDType = 'float32' | 'float64' | 'float16' | 'bfloat16';
+const modelDTypes: readonly string[] = ['float32', 'float64', 'float16', 'bfloat16'];
+
+export interface ModelFolderConfig {
+  /** All options of `makeModel`, with the vocabulary's size. */
+  readonly model: ModelConfig;
+  readonly dtype: ModelDType;
+  readonly specialIds: SpecialIds | null;
+  readonly columns: TranslationColumns | null;
+  /** Facts of the run that made it, such as epoch and losses. */
+  readonly training: { readonly [key: string]: JsonValue } | null;
+}
+
+/** The text of `config.json`. */
+export function configJson(config: ModelFolderConfig): string {
+  return `${JSON.stringify({ format: formatName, formatVersion, ...config }, null, 2)}\n`;
+}
+
+/** Whether a text is, or was before it was damaged, a `config.json` written here. */
+export function looksLikeConfig(text: string): boolean {
+  return text.includes(`"${formatName}"`);
+}
+
+/**
+ * Reads `config.json`.
+ * @throws TorchError ERR_CHECKPOINT naming the file and the fault
+ */
+export function parseConfig(file: string, text: string): ModelFolderConfig {
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(text);
+  } catch (error) {
+    throw checkpointFault(file, `not valid JSON (${(error as Error).message})`, error);
+  }
+  if (!isRecord(parsed) || parsed['format'] !== formatName) {
+    throw checkpointFault(file, `not the config of a model saved here: its format is no "${formatName}"`);
+  }
+  const version = parsed['formatVersion'];
+  if (typeof version !== 'number' || !Number.isInteger(version) || version < 1) {
+    throw checkpointFault(file, `formatVersion must be an integer from 1, got ${describe(version)}`);
+  }
+  if (version > formatVersion) {
+    throw checkpointFault(
+      file,
+      `saved by a newer torchformer (format ${version}, this one reads up to ${formatVersion}); update it`,
+    );
+  }
+  const { model, dtype, specialIds, columns, training } = parsed;
+  if (!isRecord(model)) throw checkpointFault(file, `model must be an object, got ${describe(model)}`);
+  if (typeof dtype !== 'string' || !modelDTypes.includes(dtype)) {
+    throw checkpointFault(file, `dtype must be one of ${modelDTypes.join(', ')}, got ${describe(dtype)}`);
+  }
+  if (specialIds !== null) checkIds(file, specialIds, model['vocabSize']);
+  for (const [name, value] of Object.entries({ columns, training })) {
+    if (value !== null && !isRecord(value)) {
+      throw checkpointFault(file, `${name} must be an object or null, got ${describe(value)}`);
+    }
+  }
+  // The model's options are checked by makeModel, which knows them.
+  return { model, dtype, specialIds, columns, training } as unknown as ModelFolderConfig;
+}
+
+function checkIds(file: string, specialIds: unknown, vocabSize: unknown): void {
+  if (!isRecord(specialIds)) {
+    throw checkpointFault(file, `specialIds must be an object or null, got ${describe(specialIds)}`);
+  }
+  try {
+    checkSpecialIds(specialIds as unknown as SpecialIds, Number(vocabSize));
+  } catch (error) {
+    throw checkpointFault(file, (error as Error).message, error);
+  }
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

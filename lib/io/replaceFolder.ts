@@ -1,0 +1,168 @@
+/** Folders that are always the old or the new complete one, whatever happens during a save. */
+import { chmod, cp, mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { flushFolder, modeOf, resolveLink, saveFault } from './atomicFile.js';
+import {
+  findTemporaries,
+  isStale,
+  releaseTemporary,
+  removeStaleTemporaries,
+  temporarySibling,
+} from './temporary.js';
+
+/**
+ * Swaps two paths in one step.
+ * @returns null, or the name of the system's error (`ENOSYS`, `EINVAL`: it cannot)
+ */
+export type Exchange = (first: string, second: string) => string | null;
+
+/**
+ * Fills a temporary folder beside `folder` and puts it in its place in one step, so that at any
+ * moment `folder` is the old or the new one, complete. Permission bits of the old folder are kept,
+ * and so are files in it that are not ours. A symbolic link stays; its target is replaced.
+ *
+ * @param ourFiles names that `fill` may write; an old file of such a name goes in any case
+ * @param fill writes the new content into the path it gets
+ * @param exchange swaps two folders; where the system cannot, two renames take its place, and
+ *   {@link currentFolder} finds the old folder if the process dies between them
+ * @throws TorchError ERR_CHECKPOINT naming the folder and the reason; the old folder is unchanged
+ */
+export async function replaceFolder(
+  folder: string,
+  ourFiles: readonly string[],
+  fill: (temporary: string) => Promise<void>,
+  exchange: Exchange,
+): Promise<void> {
+  try {
+    const target = await resolveLink(folder);
+    await mkdir(dirname(target), { recursive: true });
+    await recover(target);
+    await removeStaleTemporaries(target);
+    const temporary = temporarySibling(target);
+    try {
+      await mkdir(temporary);
+      await fill(temporary);
+      await keepFromOld(target, temporary, ourFiles);
+      const mode = await modeOf(target);
+      if (mode !== null) await chmod(temporary, mode);
+      await flushFolder(temporary);
+      await putInPlace(temporary, target, exchange);
+      await flushFolder(dirname(target));
+    } finally {
+      // After a success this is the old folder, else the unfinished one. If it cannot be removed
+      // the save itself is still right, and the next one tries again.
+      await rm(temporary, { recursive: true, force: true }).catch(() => undefined);
+      releaseTemporary(temporary);
+    }
+  } catch (error) {
+    throw saveFault(folder, error);
+  }
+}
+
+async function putInPlace(temporary: string, target: string, exchange: Exchange): Promise<void> {
+  if ((await modeOf(target)) === null) {
+    await rename(temporary, target);
+    return;
+  }
+  const code = exchange(temporary, target);
+  if (code === null) return;
+  if (code !== 'ENOSYS' && code !== 'EINVAL') {
+    throw Object.assign(new Error(`${code}: exchange ${temporary} with ${target}`), { code });
+  }
+  const old = temporarySibling(target, 'old');
+  try {
+    await rename(target, old);
+    try {
+      await rename(temporary, target);
+    } catch (error) {
+      await rename(old, target);
+      throw error;
+    }
+    await rm(old, { recursive: true, force: true }).catch(() => undefined);
+  } finally {
+    releaseTemporary(old);
+  }
+}
+
+/** Takes over the modes of our files, and everything that is not ours. */
+async function keepFromOld(
+  target: string,
+  temporary: string,
+  ourFiles: readonly string[],
+): Promise<void> {
+  for (const name of await readdir(target).catch(() => [])) {
+    const [old, fresh] = [join(target, name), join(temporary, name)];
+    if (ourFiles.includes(name)) {
+      const mode = await modeOf(old);
+      if (mode !== null && (await modeOf(fresh)) !== null) await chmod(fresh, mode);
+    } else {
+      await cp(old, fresh, { recursive: true, preserveTimestamps: true, verbatimSymlinks: true });
+    }
+  }
+}
+
+/** Finishes or undoes a replacement by two renames whose process died in between. */
+async function recover(target: string): Promise<void> {
+  for (const old of await findTemporaries(target, 'old')) {
+    if (!isStale(old)) continue;
+    if ((await modeOf(target)) === null) await rename(old, target);
+    else await rm(old, { recursive: true, force: true });
+  }
+}
+
+/**
+ * Where the content of `folder` is now: the folder itself, or the complete old one if a
+ * replacement by two renames is, or was left, between the two.
+ */
+export async function currentFolder(folder: string): Promise<string> {
+  const target = await resolveLink(folder);
+  if ((await modeOf(target)) !== null) return target;
+  const olds = await findTemporaries(target, 'old');
+  return olds.at(-1) ?? target;
+}
+
+/**
+ * Reads several files of a folder as of one moment: if the folder is replaced meanwhile, `read`
+ * runs again.
+ *
+ * @param read gets the path to read from
+ * @param discard undoes a `read` whose result is not used
+ */
+export async function readFolder<T>(
+  folder: string,
+  read: (path: string) => Promise<T>,
+  discard: (result: T) => Promise<void>,
+): Promise<T> {
+  // Far more than a saver that works without pause can spoil.
+  for (let attempts = 100; ; attempts--) {
+    const path = await currentFolder(folder);
+    const before = await identity(path);
+    let result: T;
+    try {
+      result = await read(path);
+    } catch (error) {
+      if (attempts > 0 && (await hasMoved(path, before, folder))) continue;
+      throw error;
+    }
+    if (attempts <= 0 || (await identity(path)) === before) return result;
+    await discard(result);
+  }
+}
+
+/** Whether a fault while reading `path` may come from a save at that moment. */
+async function hasMoved(path: string, before: string, folder: string): Promise<boolean> {
+  const now = await identity(path);
+  if (now !== before) return true;
+  const target = await resolveLink(folder);
+  if (now === '' && path !== target) return true;
+  const temporaries = [
+    ...(await findTemporaries(target, 'tmp')),
+    ...(await findTemporaries(target, 'old')),
+  ];
+  return temporaries.some((path) => !isStale(path));
+}
+
+async function identity(path: string): Promise<string> {
+  const status = await stat(path).catch(() => null);
+  return status === null ? '' : `${status.dev}:${status.ino}:${status.birthtimeMs}`;
+}

@@ -1,0 +1,277 @@
+/** Reading and writing safetensors files, with one piece of one tensor in memory at a time. */
+import { open, type FileHandle } from 'node:fs/promises';
+import { checkOptions, describe } from '../runtime/options.js';
+import { empty, fromBytes } from '../tensor/create.js';
+import type { Device } from '../tensor/device.js';
+import { tidy } from '../tensor/scope.js';
+import type { Tensor } from '../tensor/tensor.js';
+import { writeFileAtomically, type ByteSink } from './atomicFile.js';
+import {
+  buildHeader,
+  checkpointFault,
+  dtypeNames,
+  formatDType,
+  itemSize,
+  lengthBytes,
+  parseHeader,
+  readHeaderLength,
+  type SafetensorsHeader,
+  type TensorEntry,
+} from './safetensorsHeader.js';
+
+// A multiple of every element size; large enough that the calls cost nothing beside the copying,
+// small enough that the event loop gets its turn every few milliseconds.
+const pieceBytes = 16 * 1024 * 1024;
+
+/** What {@link SafetensorsFile.info} tells. */
+export interface TensorInfo {
+  /** The format's name of the element type: `F32`, `BF16`, `I64`, … */
+  readonly dtype: string;
+  readonly shape: readonly number[];
+}
+
+/** An open safetensors file: the header is read and checked, tensors are read when asked for. */
+export class SafetensorsFile {
+  /** The path it was opened by. */
+  readonly path: string;
+  /** The free texts of the header's `__metadata__`. */
+  readonly metadata: Readonly<Record<string, string>>;
+  readonly #handle: FileHandle;
+  readonly #entries: ReadonlyMap<string, TensorEntry>;
+  readonly #dataStart: number;
+
+  private constructor(path: string, handle: FileHandle, header: SafetensorsHeader, dataStart: number) {
+    this.path = path;
+    this.metadata = header.metadata;
+    this.#handle = handle;
+    this.#entries = header.entries;
+    this.#dataStart = dataStart;
+  }
+
+  /** @internal See {@link readSafetensors}. */
+  static async open(path: string): Promise<SafetensorsFile> {
+    let handle: FileHandle;
+    try {
+      handle = await open(path, 'r');
+    } catch (error) {
+      const { code, message } = error as NodeJS.ErrnoException;
+      throw checkpointFault(path, code === 'ENOENT' ? 'no such file' : `cannot be opened (${message})`, error);
+    }
+    try {
+      const status = await handle.stat();
+      if (!status.isFile()) throw checkpointFault(path, 'not a file');
+      const start = new Uint8Array(Math.min(lengthBytes, status.size));
+      await readFully(handle, path, start, 0);
+      const length = readHeaderLength(path, start, status.size);
+      const json = new Uint8Array(length);
+      await readFully(handle, path, json, lengthBytes);
+      const dataStart = lengthBytes + length;
+      const header = parseHeader(path, json, status.size - dataStart);
+      return new SafetensorsFile(path, handle, header, dataStart);
+    } catch (error) {
+      await handle.close();
+      throw error;
+    }
+  }
+
+  /** The tensors' names in the order of their data. */
+  get names(): string[] {
+    return [...this.#entries.keys()];
+  }
+
+  has(name: string): boolean {
+    return this.#entries.has(name);
+  }
+
+  /** Element type and shape of a tensor, without reading it. @throws TorchError ERR_CHECKPOINT */
+  info(name: string): TensorInfo {
+    const { dtype, shape } = this.#entry(name);
+    return { dtype, shape };
+  }
+
+  /**
+   * Reads one tensor; of the rest of the file nothing is touched.
+   *
+   * @param options.device where it goes; default `'cpu'`
+   * @throws TorchError ERR_CHECKPOINT for an unknown name, an element type that tensors here
+   *   cannot have, or a file that has become shorter since it was opened
+   */
+  async tensor(name: string, options: { device?: Device | undefined } = {}): Promise<Tensor> {
+    checkOptions('SafetensorsFile.tensor', options, ['device']);
+    const entry = this.#entry(name);
+    const dtype = dtypeNames[entry.dtype];
+    if (dtype === undefined) {
+      throw checkpointFault(
+        this.path,
+        `tensor ${JSON.stringify(name)} has dtype ${entry.dtype}, which tensors here cannot have; ` +
+          `supported: ${Object.keys(dtypeNames).join(', ')}`,
+      );
+    }
+    const size = itemSize(entry.dtype) as number;
+    const result = empty(entry.shape, { dtype, device: options.device ?? 'cpu' });
+    try {
+      for (let begin = entry.begin; begin < entry.end; begin += pieceBytes) {
+        const bytes = new Uint8Array(Math.min(pieceBytes, entry.end - begin));
+        await readFully(this.#handle, this.path, bytes, this.#dataStart + begin);
+        tidy(() => {
+          const count = bytes.byteLength / size;
+          // Booleans travel as numbers: a byte other than 0 and 1 is no valid bool in memory.
+          const piece = fromBytes(bytes, [count], dtype === 'bool' ? 'uint8' : dtype);
+          result.view([-1]).narrow(0, (begin - entry.begin) / size, count).copy_(piece);
+        });
+      }
+      return result;
+    } catch (error) {
+      result.dispose();
+      throw error;
+    }
+  }
+
+  /** Reads all tensors: a state dict for `loadStateDict`. */
+  async tensors(options: { device?: Device | undefined } = {}): Promise<Map<string, Tensor>> {
+    const read = new Map<string, Tensor>();
+    try {
+      for (const name of this.#entries.keys()) read.set(name, await this.tensor(name, options));
+      return read;
+    } catch (error) {
+      for (const tensor of read.values()) tensor.dispose();
+      throw error;
+    }
+  }
+
+  /** Closes the file; tensors already read stay valid. Harmless when repeated. */
+  async close(): Promise<void> {
+    await this.#handle.close();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  #entry(name: string): TensorEntry {
+    const entry = this.#entries.get(name);
+    if (entry === undefined) {
+      const names = this.names;
+      const some = names.slice(0, 8).join(', ');
+      throw checkpointFault(
+        this.path,
+        `no tensor named ${JSON.stringify(name)}; it has ${names.length}: ` +
+          `${some}${names.length > 8 ? ', …' : ''}`,
+      );
+    }
+    return entry;
+  }
+}
+
+/**
+ * Opens a safetensors file of any size and checks its header wholly: names, dtypes, shapes,
+ * offsets without overlap or hole, and the file's length. Close it after use.
+ *
+ * ```ts
+ * const file = await readSafetensors('model.safetensors');
+ * const weight = await file.tensor('generator.proj.weight');
+ * await file.close();
+ * ```
+ *
+ * @throws TorchError ERR_CHECKPOINT naming the file and the fault
+ */
+export async function readSafetensors(path: string): Promise<SafetensorsFile> {
+  return SafetensorsFile.open(path);
+}
+
+async function readFully(
+  handle: FileHandle,
+  path: string,
+  bytes: Uint8Array,
+  position: number,
+): Promise<void> {
+  let filled = 0;
+  while (filled < bytes.byteLength) {
+    const { bytesRead } = await handle.read(
+      bytes,
+      filled,
+      bytes.byteLength - filled,
+      position + filled,
+    );
+    if (bytesRead === 0) {
+      throw checkpointFault(
+        path,
+        `truncated while it was read: ${position + bytes.byteLength} bytes expected, ` +
+          `it ends after ${position + filled}`,
+      );
+    }
+    filled += bytesRead;
+  }
+}
+
+/**
+ * Writes tensors as a safetensors file, through a temporary file that replaces `path` only when
+ * it is complete and on the disk. Elements are written in row-major order whatever the strides,
+ * widest element type first, so that each tensor is aligned for its type.
+ *
+ * Do not write to the tensors before the promise settles: they are read piece by piece.
+ *
+ * @param tensors by name, such as a module's `stateDict()`
+ * @param metadata free texts for the header; default none
+ * @throws TorchError ERR_CHECKPOINT if it cannot be saved; the old file is then unchanged
+ */
+export async function writeSafetensors(
+  path: string,
+  tensors: ReadonlyMap<string, Tensor> | Readonly<Record<string, Tensor>>,
+  metadata: Readonly<Record<string, string>> = {},
+): Promise<void> {
+  const write = safetensorsWriter(tensors, metadata);
+  await writeFileAtomically(path, write);
+}
+
+/** The content of a safetensors file for any sink. @internal */
+export function safetensorsWriter(
+  tensors: ReadonlyMap<string, Tensor> | Readonly<Record<string, Tensor>>,
+  metadata: Readonly<Record<string, string>>,
+): (sink: ByteSink) => Promise<void> {
+  const entries: [string, Tensor][] =
+    tensors instanceof Map ? [...tensors] : Object.entries(tensors as Record<string, Tensor>);
+  for (const [name] of entries) checkName(name);
+  for (const [key, text] of Object.entries(metadata)) {
+    if (typeof text !== 'string') {
+      throw new TypeError(
+        `writeSafetensors: metadata ${JSON.stringify(key)} must be a string, got ${describe(text)}`,
+      );
+    }
+  }
+  const width = (tensor: Tensor) => itemSize(formatDType(tensor.dtype)) as number;
+  entries.sort(([, a], [, b]) => width(b) - width(a));
+  return async (sink) => {
+    const shapes = entries.map(([name, { dtype, shape }]) => ({ name, dtype, shape }));
+    await sink(buildHeader(shapes, metadata));
+    for (const [, tensor] of entries) await writeElements(tensor, width(tensor), sink);
+  };
+}
+
+async function writeElements(tensor: Tensor, size: number, sink: ByteSink): Promise<void> {
+  // `detach` makes an own handle: disposing of it leaves the caller's tensor alone.
+  const flat = tidy(() => tensor.detach().contiguous().view([-1]));
+  try {
+    const count = pieceBytes / size;
+    for (let at = 0; at < flat.numel; at += count) {
+      const piece = tidy(() => flat.narrow(0, at, Math.min(count, flat.numel - at)).bytes());
+      await sink(piece);
+    }
+  } finally {
+    flat.dispose();
+  }
+}
+
+function checkName(name: string): void {
+  if (name === '__metadata__') {
+    throw new TypeError('writeSafetensors: "__metadata__" is reserved by the format; rename the tensor');
+  }
+  // A lone surrogate has no UTF-8 form: it would come back under another name.
+  if (!isWellFormed(name)) {
+    throw new TypeError(`writeSafetensors: the name ${JSON.stringify(name)} is no valid Unicode text`);
+  }
+}
+
+function isWellFormed(text: string): boolean {
+  return !/\p{Surrogate}/u.test(text);
+}

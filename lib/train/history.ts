@@ -1,0 +1,60 @@
+/** What a training run was: one record a step, a validation batch and an epoch. */
+
+/** One optimizer step. */
+export interface StepRecord {
+  /** Counts from 1 over the whole run. */
+  readonly step: number;
+  readonly epoch: number;
+  /** Mean over the step's target tokens (of all its accumulated batches). */
+  readonly loss: number;
+  readonly tokens: number;
+  readonly learningRate: number;
+}
+
+/** One validation batch. */
+export interface ValidationRecord {
+  readonly epoch: number;
+  /** Counts from 1 in the epoch. */
+  readonly batch: number;
+  readonly loss: number;
+  readonly tokens: number;
+}
+
+/** One pass over the training data. */
+export interface EpochRecord {
+  readonly epoch: number;
+  /** The run's step count at the end of the epoch. */
+  readonly step: number;
+  /** Mean over all target tokens of the epoch. */
+  readonly trainLoss: number;
+  /** The same over the validation data; null without any. */
+  readonly validationLoss: number | null;
+  readonly trainTokens: number;
+  readonly validationTokens: number;
+  /** Time of the training part. */
+  readonly trainSeconds: number;
+  readonly validationSeconds: number;
+  /** Batches without a target token: they changed nothing. */
+  readonly skippedBatches: number;
+  /** Steps left out because of a loss or gradient that was not finite. */
+  readonly skippedSteps: number;
+  /** Whether this epoch is the best so far. */
+  readonly best: boolean;
+}
+
+export interface History {
+  readonly steps: StepRecord[];
+  readonly validationBatches: ValidationRecord[];
+  readonly epochs: EpochRecord[];
+}
+
+/** The text of `history.json`. Numbers that JSON lacks are strings: `"NaN"`, `"Infinity"`. */
+export function historyJson(history: History): string {
+  const text = JSON.stringify(
+    history,
+    (_key, value: unknown) =>
+      typeof value === 'number' && !Number.isFinite(value) ? String(value) : value,
+  );
+  // One record a line: readable, and still small.
+  return `${text.replaceAll('},{', '},\n{')}\n`;
+}

@@ -1,0 +1,22 @@
+/** Training: the loop, its figures and its reports. */
+export type { BatchIterable, BatchSource } from './batchSource.js';
+export { evaluate, type EvaluateOptions, type Evaluation } from './evaluate.js';
+export {
+  historyJson,
+  type EpochRecord,
+  type History,
+  type StepRecord,
+  type ValidationRecord,
+} from './history.js';
+export { tokenLossSum } from './loss.js';
+export { lossCurve, type LossCurveOptions } from './lossCurve.js';
+export { BestModel, TokenMean, type BestEpoch } from './metrics.js';
+export {
+  ProgressBar,
+  type BatchProgress,
+  type ProgressStream,
+  type TrainingReporter,
+} from './progress.js';
+export { Trainer } from './trainer.js';
+export type { FitOptions, FitResult, TrainerOptions, TrainingOptimizer } from './trainerOptions.js';
+export { warmup } from './warmup.js';

@@ -1,0 +1,59 @@
+/** The figures that training keeps: token means and the best epoch. */
+
+/** The mean loss of a token over batches of different size. */
+export class TokenMean {
+  #lossSum = 0;
+  #tokens = 0;
+
+  /**
+   * @param lossSum the batch's loss, summed over its tokens
+   * @param tokens how many target tokens it has
+   */
+  add(lossSum: number, tokens: number): void {
+    this.#lossSum += lossSum;
+    this.#tokens += tokens;
+  }
+
+  /** Target tokens so far. */
+  get tokens(): number {
+    return this.#tokens;
+  }
+
+  /** Sum of losses divided by sum of tokens; NaN before the first token. */
+  get mean(): number {
+    return this.#lossSum / this.#tokens;
+  }
+}
+
+/** The epoch with the lowest loss so far. */
+export interface BestEpoch {
+  readonly epoch: number;
+  /** Validation loss, mean over all target tokens of the epoch. */
+  readonly loss: number;
+}
+
+/**
+ * Picks the best epoch by its token-mean loss. A loss that is not finite is never best; of equal
+ * losses the earlier epoch stays.
+ */
+export class BestModel {
+  #best: BestEpoch | null;
+
+  /** @param best from an earlier run that is continued; default none */
+  constructor(best: BestEpoch | null = null) {
+    this.#best = best;
+  }
+
+  /** The best epoch so far, null if no loss was finite yet. */
+  get best(): BestEpoch | null {
+    return this.#best;
+  }
+
+  /** Takes an epoch's loss; true if it is the new best. */
+  consider(epoch: number, loss: number): boolean {
+    if (!Number.isFinite(loss)) return false;
+    if (this.#best !== null && loss >= this.#best.loss) return false;
+    this.#best = { epoch, loss };
+    return true;
+  }
+}

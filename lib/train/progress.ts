@@ -1,0 +1,159 @@
+/** What training tells while it runs. */
+import type { EpochRecord } from './history.js';
+
+/** What a reporter hears after a batch. */
+export interface BatchProgress {
+  readonly part: 'train' | 'validation';
+  readonly epoch: number;
+  readonly epochs: number;
+  /** Batches of this part done in this epoch. */
+  readonly batch: number;
+  /** Batches of this part in an epoch, null while unknown. */
+  readonly batches: number | null;
+  /** Token mean of the part in this epoch so far. */
+  readonly loss: number;
+  /** Target tokens of the part in this epoch so far. */
+  readonly tokens: number;
+}
+
+/** Takes the news of a training run. Its methods must be quick: they run between steps. */
+export interface TrainingReporter {
+  batch(progress: BatchProgress): void;
+  epoch(record: EpochRecord, epochs: number): void;
+  /** A sentence worth reading: a warning, a sample translation. */
+  message(text: string): void;
+  /** The run is over, whatever the reason. */
+  finish(): void;
+}
+
+/** Where the progress goes: `process.stderr` or anything like it. */
+export interface ProgressStream {
+  write(text: string): unknown;
+  readonly isTTY?: boolean;
+  readonly columns?: number;
+}
+
+const terminalInterval = 100;
+const logInterval = 30_000;
+const barWidth = 24;
+
+/**
+ * Progress on a stream: on a terminal one line that is rewritten, with loss, target tokens a
+ * second and the time left; elsewhere a line every 30 seconds. In both a line for each epoch.
+ */
+export class ProgressBar implements TrainingReporter {
+  readonly #stream: ProgressStream;
+  readonly #now: () => number;
+  readonly #start: number;
+  #lastShown: number;
+  #lastBatch: number;
+  #partStart: number;
+  #part = '';
+  #lineOpen = false;
+  #batchesPerEpoch: number | null = null;
+
+  /**
+   * @param stream default `process.stderr`
+   * @param now clock in milliseconds, for tests; default `performance.now`
+   */
+  constructor(stream: ProgressStream = process.stderr, now: () => number = () => performance.now()) {
+    this.#stream = stream;
+    this.#now = now;
+    this.#start = now();
+    this.#lastShown = this.#start;
+    this.#lastBatch = this.#start;
+    this.#partStart = this.#start;
+  }
+
+  batch(progress: BatchProgress): void {
+    const now = this.#now();
+    const part = `${progress.part} ${progress.epoch}`;
+    if (part !== this.#part) {
+      this.#part = part;
+      // The first batch of a part has been worked on since the last batch of the part before.
+      this.#partStart = this.#lastBatch;
+    }
+    this.#lastBatch = now;
+    if (progress.part === 'train') {
+      this.#batchesPerEpoch = progress.batches ?? this.#batchesPerEpoch;
+    }
+    const interval = this.#stream.isTTY === true ? terminalInterval : logInterval;
+    const last = progress.batches !== null && progress.batch >= progress.batches;
+    if (now - this.#lastShown < interval && !(last && this.#stream.isTTY === true)) return;
+    this.#lastShown = now;
+    this.#show(this.#line(progress, now));
+  }
+
+  epoch(record: EpochRecord, epochs: number): void {
+    const seconds = record.trainSeconds;
+    const validation =
+      record.validationLoss === null ? '' : `  validation ${record.validationLoss.toFixed(4)}`;
+    this.message(
+      `epoch ${record.epoch}/${epochs}  train ${record.trainLoss.toFixed(4)}${validation}` +
+        `${record.best ? ' (best)' : ''}  ${tokensPerSecond(record.trainTokens, seconds)}` +
+        `  ${clockTime(seconds + record.validationSeconds)}`,
+    );
+  }
+
+  message(text: string): void {
+    this.#clear();
+    this.#stream.write(`${text}\n`);
+  }
+
+  finish(): void {
+    this.#clear();
+  }
+
+  #line(progress: BatchProgress, now: number): string {
+    const { part, epoch, epochs, batch, batches, loss, tokens } = progress;
+    const count = batches === null ? `${batch}` : `${batch}/${batches}`;
+    const bar = batches === null || this.#stream.isTTY !== true ? '' : ` ${drawBar(batch / batches)}`;
+    const speed = tokensPerSecond(tokens, (now - this.#partStart) / 1000);
+    const label = part === 'train' ? `epoch ${epoch}/${epochs}` : `validation ${epoch}/${epochs}`;
+    const left = this.#timeLeft(progress, now);
+    return `${label}${bar} ${count}  loss ${loss.toFixed(4)}  ${speed}${left === null ? '' : `  ${left} left`}`;
+  }
+
+  /** Of the whole run, from the share of its training batches that is done. */
+  #timeLeft({ part, epoch, epochs, batch, batches }: BatchProgress, now: number): string | null {
+    const perEpoch = part === 'train' ? batches : this.#batchesPerEpoch;
+    if (perEpoch === null) return null;
+    const done = part === 'train' ? (epoch - 1) * perEpoch + batch : epoch * perEpoch;
+    const elapsed = (now - this.#start) / 1000;
+    return clockTime((elapsed / done) * (epochs * perEpoch - done));
+  }
+
+  #show(line: string): void {
+    if (this.#stream.isTTY !== true) {
+      this.#stream.write(`${line}\n`);
+      return;
+    }
+    // A line that wraps could not be rewritten.
+    const width = (this.#stream.columns ?? 80) - 1;
+    this.#stream.write(`\r${line.slice(0, width)}\u001b[K`);
+    this.#lineOpen = true;
+  }
+
+  #clear(): void {
+    if (this.#lineOpen) this.#stream.write('\r\u001b[K');
+    this.#lineOpen = false;
+  }
+}
+
+function drawBar(share: number): string {
+  const full = Math.min(barWidth, Math.round(share * barWidth));
+  return `[${'#'.repeat(full)}${'.'.repeat(barWidth - full)}]`;
+}
+
+function tokensPerSecond(tokens: number, seconds: number): string {
+  const speed = seconds > 0 ? Math.round(tokens / seconds) : 0;
+  return `${speed.toLocaleString('en-US')} tokens/s`;
+}
+
+/** `1:02:03` or `2:03`. */
+function clockTime(seconds: number): string {
+  const whole = Math.max(0, Math.round(seconds));
+  const parts = [Math.floor(whole / 60) % 60, whole % 60].map((part) => String(part).padStart(2, '0'));
+  const hours = Math.floor(whole / 3600);
+  return hours > 0 ? `${hours}:${parts.join(':')}` : parts.join(':').replace(/^0/, '');
+}

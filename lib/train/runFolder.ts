@@ -1,0 +1,76 @@
+/** The folder of a training run: its models, its history and the picture of its losses. */
+import { mkdir, open, readdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { saveFault, writeFileAtomically } from '../io/atomicFile.js';
+import { temporarySibling, releaseTemporary } from '../io/temporary.js';
+import { saveModel, type SaveModelOptions } from '../io/checkpoint.js';
+import { TorchError } from '../runtime/errors.js';
+import type { Transformer } from '../nn/transformer.js';
+import { historyJson, type History } from './history.js';
+import { lossCurve } from './lossCurve.js';
+
+/** Paths and writers of `out`: `best/`, `last/`, `history.json`, `loss.svg`. */
+export class RunFolder {
+  readonly path: string;
+
+  constructor(path: string) {
+    this.path = path;
+  }
+
+  /** Model folder of the best epoch. */
+  get best(): string {
+    return join(this.path, 'best');
+  }
+
+  /** Model folder of the latest epoch, or of the step after which the run was stopped. */
+  get last(): string {
+    return join(this.path, 'last');
+  }
+
+  /** Names of the models that an earlier run left here. */
+  async models(): Promise<string[]> {
+    const names = await readdir(this.path).catch(() => [] as string[]);
+    return names.filter((name) => name === 'best' || name === 'last').sort();
+  }
+
+  /**
+   * Makes the folder and tries to write in it: better to fail now than after the first epoch.
+   *
+   * @param overwrite whether models of an earlier run may go; they go now, since an old `best/`
+   *   beside a new `last/` would pass for this run's
+   * @throws TorchError ERR_CHECKPOINT
+   */
+  async prepare(overwrite: boolean): Promise<void> {
+    const old = await this.models();
+    if (old.length > 0 && !overwrite) {
+      throw new TorchError(
+        'ERR_CHECKPOINT',
+        `${this.path} has the models of an earlier run (${old.map((name) => `${name}/`).join(', ')}); ` +
+          'choose another folder, or overwrite them (overwrite: true)',
+      );
+    }
+    try {
+      await mkdir(this.path, { recursive: true });
+      for (const name of old) await rm(join(this.path, name), { recursive: true });
+      const probe = temporarySibling(this.last);
+      await (await open(probe, 'wx')).close();
+      await rm(probe);
+      releaseTemporary(probe);
+    } catch (error) {
+      throw saveFault(this.path, error);
+    }
+  }
+
+  async save(which: 'best' | 'last', model: Transformer, options: SaveModelOptions): Promise<void> {
+    await saveModel(this[which], model, options);
+  }
+
+  async saveReports(history: History): Promise<void> {
+    await writeText(join(this.path, 'history.json'), historyJson(history));
+    await writeText(join(this.path, 'loss.svg'), lossCurve(history));
+  }
+}
+
+async function writeText(path: string, text: string): Promise<void> {
+  await writeFileAtomically(path, (sink) => sink(Buffer.from(text)));
+}

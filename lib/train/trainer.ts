@@ -1,0 +1,365 @@
+/** The training loop. */
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Batch } from '../data/batch.js';
+import { checkSpecialIds } from '../data/specialIds.js';
+import { Translator } from '../decode/translator.js';
+import type { Transformer } from '../nn/transformer.js';
+import { Adam } from '../optim/adam.js';
+import { clipGradNorm } from '../optim/clipGradNorm.js';
+import type { Schedule } from '../optim/schedule.js';
+import { TorchError } from '../runtime/errors.js';
+import { checkInteger, checkOptions } from '../runtime/options.js';
+import type { Tensor } from '../tensor/tensor.js';
+import { batchOn } from './batchOn.js';
+import { BatchReader, type BatchSource } from './batchSource.js';
+import { evaluate, type Evaluation } from './evaluate.js';
+import type { EpochRecord, History } from './history.js';
+import { inScope } from './inScope.js';
+import { tokenLossSum } from './loss.js';
+import { BestModel, TokenMean } from './metrics.js';
+import { ProgressBar, type TrainingReporter } from './progress.js';
+import { RunFolder } from './runFolder.js';
+import {
+  checkTrainerOptions,
+  type FitOptions,
+  type FitResult,
+  type TrainerOptions,
+  type TrainingOptimizer,
+} from './trainerOptions.js';
+import { warmup } from './warmup.js';
+
+/** What one optimizer step came to. */
+type StepOutcome =
+  | { kind: 'taken'; lossSum: number; tokens: number; batches: number; empty: number }
+  | { kind: 'skipped'; fault: string; batches: number; empty: number }
+  | { kind: 'empty'; batches: number; empty: number };
+
+interface EpochTraining {
+  readonly mean: TokenMean;
+  readonly seconds: number;
+  readonly emptyBatches: number;
+  readonly skippedSteps: number;
+  /** Whether all batches were seen. */
+  readonly complete: boolean;
+}
+
+/**
+ * Trains a translation model: cross-entropy by token, Adam, validation after each epoch, the best
+ * model kept.
+ *
+ * ```ts
+ * const trainer = new Trainer(model, { specialIds, tokenizer, out: 'runs/a' });
+ * await trainer.fit(trainBatches, { validation: validationBatches, epochs: 10 });
+ * ```
+ *
+ * The event loop gets its turn in every step (backward pass and optimizer run off it), and each
+ * step leaves the number of live tensors as it was.
+ */
+export class Trainer {
+  readonly model: Transformer;
+  readonly optimizer: TrainingOptimizer;
+  /** Losses so far, over all calls of {@link fit}. */
+  readonly history: History = { steps: [], validationBatches: [], epochs: [] };
+  readonly #options: TrainerOptions;
+  readonly #parameters: Tensor[];
+  readonly #schedule: Schedule;
+  readonly #accumulate: number;
+  readonly #ownOptimizer: Adam | null;
+  readonly #reporter: TrainingReporter | null;
+  readonly #folder: RunFolder | null;
+  readonly #best = new BestModel();
+  #epoch = 0;
+  #step = 0;
+
+  /** @throws TypeError, RangeError for options out of range */
+  constructor(model: Transformer, options: TrainerOptions) {
+    checkTrainerOptions(options);
+        const { outFeatures: vocabSize } = model.generator.proj;
+    const { tokenizer } = options;
+    if (tokenizer !== undefined && tokenizer.vocabSize > vocabSize) {
+      throw new RangeError(
+        `Trainer: the tokenizer has ${tokenizer.vocabSize} ids, the model only ${vocabSize}; ` +
+          'make the model with tokenizer.vocabSize',
+      );
+    }
+    checkSpecialIds(options.specialIds, vocabSize, 'Trainer');
+    this.model = model;
+    this.#options = options;
+    this.#parameters = model.parameters().filter((parameter) => parameter.requiresGrad);
+    this.#schedule = options.schedule ?? warmup(options.learningRate ?? 5e-4, options.warmup ?? 0);
+    this.#accumulate = options.accumulate ?? 1;
+    this.#ownOptimizer = options.optimizer === undefined ? new Adam(this.#parameters) : null;
+    this.optimizer = options.optimizer ?? (this.#ownOptimizer as Adam);
+    this.#reporter = options.reporter === undefined ? new ProgressBar() : options.reporter;
+    this.#folder = options.out === undefined ? null : new RunFolder(options.out);
+  }
+
+  /**
+   * Trains for `epochs` more epochs. A second call goes on where the first ended.
+   *
+   * @param train batches of each epoch
+   * @throws TorchError ERR_NON_FINITE for a loss or gradient that is not finite (option
+   *   `nonFinite`), ERR_CHECKPOINT if the run cannot be saved
+   */
+  async fit(train: BatchSource, options: FitOptions): Promise<FitResult> {
+    checkOptions('Trainer.fit', options, ['epochs', 'validation', 'signal']);
+    const { validation, signal } = options;
+    const lastEpoch = this.#epoch + checkInteger('Trainer.fit', 'epochs', options.epochs, 1);
+    const stepsBefore = this.#step;
+    if (this.#epoch === 0 && this.#step === 0) {
+      await this.#folder?.prepare(this.#options.overwrite ?? false);
+    }
+    try {
+      while (this.#epoch < lastEpoch && signal?.aborted !== true) {
+        const epoch = this.#epoch + 1;
+        const training = await this.#train(train, epoch, lastEpoch, signal);
+        if (!training.complete) break;
+        this.#epoch = epoch;
+        const validated =
+          validation === undefined ? null : await this.#validate(validation, lastEpoch, signal);
+        await this.#finishEpoch(training, validated, lastEpoch);
+      }
+      // Without a step there is nothing new, and an older `last/` may be worth more.
+      if (signal?.aborted === true && this.#step > stepsBefore) await this.#saveLast();
+    } catch (error) {
+      if (isNonFinite(error) && this.#step > stepsBefore) await this.#saveLast();
+      throw error;
+    } finally {
+      this.#reporter?.finish();
+    }
+    return {
+      aborted: signal?.aborted === true && this.#epoch < lastEpoch,
+      epochs: this.#epoch,
+      steps: this.#step,
+      best: this.#best.best,
+      history: this.history,
+    };
+  }
+
+  /** One pass over the training data, or as far as the signal lets it. */
+  async #train(
+    source: BatchSource,
+    epoch: number,
+    epochs: number,
+    signal: AbortSignal | undefined,
+  ): Promise<EpochTraining> {
+    const start = performance.now();
+    const mean = new TokenMean();
+    const batches = new BatchReader('Trainer.fit', source, epoch);
+    let batch = 0;
+    let emptyBatches = 0;
+    let skippedSteps = 0;
+    let complete = false;
+    this.model.train();
+    try {
+      while (signal?.aborted !== true) {
+        const outcome = await inScope(async () => this.#takeStep(await batches.take(this.#accumulate)));
+        if (outcome.batches === 0) {
+          complete = true;
+          break;
+        }
+        batch += outcome.batches;
+        emptyBatches += outcome.empty;
+        if (outcome.kind === 'taken') {
+          const { lossSum, tokens } = outcome;
+          mean.add(lossSum, tokens);
+          const loss = lossSum / tokens;
+          this.history.steps.push({ step: this.#step, epoch, loss, tokens, learningRate: this.optimizer.lr });
+        } else if (outcome.kind === 'skipped') {
+          skippedSteps++;
+          this.#refuseNonFinite(outcome.fault, epoch, batch);
+        }
+        this.#reporter?.batch({
+          part: 'train',
+          epoch,
+          epochs,
+          batch,
+          batches: batches.length,
+          loss: mean.mean,
+          tokens: mean.tokens,
+        });
+        await nextTurn();
+      }
+    } finally {
+      await batches.close();
+    }
+    if (complete && batch === 0) throw noBatches(epoch);
+    return { mean, seconds: (performance.now() - start) / 1000, emptyBatches, skippedSteps, complete };
+  }
+
+  /** One optimizer step from the gradients of all these batches. */
+  async #takeStep(batches: readonly Batch[]): Promise<StepOutcome> {
+    const full = batches.filter(({ ntokens }) => ntokens > 0);
+    const counts = { batches: batches.length, empty: batches.length - full.length };
+    // Without a target token there is no loss: 0 / 0 would destroy every weight.
+    if (full.length === 0) return { kind: 'empty', ...counts };
+    const tokens = full.reduce((sum, { ntokens }) => sum + ntokens, 0);
+
+    this.optimizer.zeroGrad();
+    let lossSum = 0;
+    for (const batch of full) {
+      const loss = tokenLossSum(this.model, batchOn(this.model, batch), this.#options.specialIds.pad);
+      lossSum += loss.item();
+      if (!Number.isFinite(lossSum)) return { kind: 'skipped', fault: `the loss is ${lossSum}`, ...counts };
+      await loss.div(tokens).backwardAsync();
+    }
+    const norm = clipGradNorm(this.#parameters, this.#options.clip ?? Infinity);
+    if (!Number.isFinite(norm)) {
+      return { kind: 'skipped', fault: `the norm of the gradients is ${norm}`, ...counts };
+    }
+    this.optimizer.lr = this.#schedule(this.#step + 1);
+    await this.optimizer.stepAsync();
+    this.#step++;
+    return { kind: 'taken', lossSum, tokens, ...counts };
+  }
+
+  async #validate(
+    source: BatchSource,
+    epochs: number,
+    signal: AbortSignal | undefined,
+  ): Promise<Evaluation & { seconds: number }> {
+    const start = performance.now();
+    const epoch = this.#epoch;
+    const evaluation = await evaluate(this.model, source, {
+      pad: this.#options.specialIds.pad,
+      epoch,
+      ...(signal === undefined ? {} : { signal }),
+      onBatch: ({ index, loss, tokens }, soFar) => {
+        this.history.validationBatches.push({ epoch, batch: index, loss, tokens });
+        this.#reporter?.batch({
+          part: 'validation',
+          epoch,
+          epochs,
+          batch: index,
+          batches: soFar.expectedBatches,
+          loss: soFar.loss,
+          tokens: soFar.tokens,
+        });
+      },
+    });
+    return { ...evaluation, seconds: (performance.now() - start) / 1000 };
+  }
+
+  async #finishEpoch(
+    training: EpochTraining,
+    validated: (Evaluation & { seconds: number }) | null,
+    epochs: number,
+  ): Promise<void> {
+    const usable = validated?.complete === true ? validated : null;
+    const best = usable !== null && this.#best.consider(this.#epoch, usable.loss);
+    const record: EpochRecord = {
+      epoch: this.#epoch,
+      step: this.#step,
+      trainLoss: training.mean.mean,
+      validationLoss: usable?.loss ?? null,
+      trainTokens: training.mean.tokens,
+      validationTokens: usable?.tokens ?? 0,
+      trainSeconds: training.seconds,
+      validationSeconds: validated?.seconds ?? 0,
+      skippedBatches: training.emptyBatches,
+      skippedSteps: training.skippedSteps,
+      best,
+    };
+    this.history.epochs.push(record);
+    if (best) await this.#folder?.save('best', this.model, this.#saveOptions());
+    await this.#saveLast();
+
+    this.#reporter?.epoch(record, epochs);
+    for (const warning of warningsOf(record)) this.#reporter?.message(warning);
+    if (validated === null || validated.complete) await this.#showSamples();
+  }
+
+  async #saveLast(): Promise<void> {
+    await this.#folder?.save('last', this.model, this.#saveOptions());
+    await this.#folder?.saveReports(this.history);
+  }
+
+  #saveOptions() {
+    const { specialIds, tokenizer, columns } = this.#options;
+    const latest = this.history.epochs.at(-1);
+    return {
+      specialIds,
+      ...(tokenizer === undefined ? {} : { tokenizer }),
+      ...(columns === undefined ? {} : { columns }),
+      training: {
+        epoch: this.#epoch,
+        step: this.#step,
+        trainLoss: latest?.trainLoss ?? null,
+        validationLoss: latest?.validationLoss ?? null,
+      },
+    };
+  }
+
+  async #showSamples(): Promise<void> {
+    const { samples = [], tokenizer, specialIds } = this.#options;
+    if (samples.length === 0 || tokenizer === undefined || this.#reporter === null) return;
+    this.model.eval();
+    try {
+      const translator = new Translator(this.model, { tokenizer, specialIds });
+      const outputs = await translator.translate(samples);
+      samples.forEach((text, index) => {
+        this.#reporter?.message(`  ${printable(text)} → ${printable(outputs[index] ?? '')}`);
+      });
+    } finally {
+      this.model.train();
+    }
+  }
+
+  #refuseNonFinite(fault: string, epoch: number, batch: number): void {
+    const place = `epoch ${epoch}, batch ${batch}`;
+    if (this.#options.nonFinite === 'skip') {
+      this.#reporter?.message(`${place}: ${fault}; the step was skipped`);
+      return;
+    }
+    throw new TorchError(
+      'ERR_NON_FINITE',
+      `Trainer.fit: ${fault} in ${place}; the step was not taken, the model is as after step ` +
+        `${this.#step}. Try a smaller learningRate, a warmup or clip, or pass nonFinite: 'skip'`,
+    );
+  }
+
+  /** Frees the state of the trainer's own optimizer and all gradients; the model stays. */
+  dispose(): void {
+    this.optimizer.zeroGrad();
+    this.#ownOptimizer?.dispose();
+  }
+
+  [Symbol.dispose](): void {
+    this.dispose();
+  }
+}
+
+/** What a model writes early on may hold anything, control codes of the terminal too. */
+function printable(text: string): string {
+  return text.replace(/\p{Cc}+/gu, ' ');
+}
+
+function warningsOf(record: EpochRecord): string[] {
+  const warnings: string[] = [];
+  if (record.validationLoss !== null && !Number.isFinite(record.validationLoss)) {
+    warnings.push(
+      `warning: the validation loss of epoch ${record.epoch} is ${record.validationLoss}; ` +
+        'it is never the best model',
+    );
+  }
+  if (record.skippedBatches > 0) {
+    warnings.push(`warning: ${record.skippedBatches} batches without a target token were skipped`);
+  }
+  if (record.skippedSteps > 0) {
+    warnings.push(`warning: ${record.skippedSteps} steps were skipped: loss or gradients not finite`);
+  }
+  return warnings;
+}
+
+function isNonFinite(error: unknown): boolean {
+  return error instanceof TorchError && error.code === 'ERR_NON_FINITE';
+}
+
+function noBatches(epoch: number): Error {
+  return new TypeError(
+    `Trainer.fit: there is no batch in epoch ${epoch}` +
+      (epoch > 1
+        ? '; an iterator can be run through only once: pass a function that makes one for each epoch'
+        : ''),
+  );
+}

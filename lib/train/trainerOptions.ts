@@ -1,0 +1,117 @@
+/** What a Trainer can be told. */
+import type { SpecialIds } from '../data/specialIds.js';
+import type { Tokenizer } from '../data/tokenizer.js';
+import type { TranslationColumns } from '../io/modelConfig.js';
+import type { Schedule } from '../optim/schedule.js';
+import { checkInteger, checkOptions, describe } from '../runtime/options.js';
+import type { BatchSource } from './batchSource.js';
+import type { History } from './history.js';
+import type { BestEpoch } from './metrics.js';
+import type { TrainingReporter } from './progress.js';
+
+/** What the loop needs of an optimizer. */
+export interface TrainingOptimizer {
+  lr: number;
+  zeroGrad(): void;
+  stepAsync(): Promise<void>;
+}
+
+export interface TrainerOptions {
+  /** Ids of pad (which the loss leaves out), bos and eos. */
+  specialIds: SpecialIds;
+  /** Default 5e-4 (ours: seed 001 leaves it to its configuration). */
+  learningRate?: number;
+  /** Steps over which the rate grows from 0 to `learningRate`. Default 0. */
+  warmup?: number;
+  /** Rate by step, in place of `learningRate` and `warmup`; for example `noam({ dModel })`. */
+  schedule?: Schedule;
+  /** Default: `Adam` with PyTorch's betas, as in seed 001. Its rate is set at every step. */
+  optimizer?: TrainingOptimizer;
+  /**
+   * Batches whose gradients make one optimizer step. The loss of a step is the sum over all their
+   * tokens divided by the number of those, so the result is that of one large batch. Default 1.
+   */
+  accumulate?: number;
+  /** Largest norm of all gradients together; larger ones are scaled down to it. Default: none. */
+  clip?: number;
+  /**
+   * What a loss or gradient that is not finite does. `'stop'` (default): the step is not taken,
+   * `fit` saves `last/` and throws. `'skip'`: the step is left out and counted.
+   */
+  nonFinite?: 'stop' | 'skip';
+  /** Folder of the run: `best/`, `last/`, `history.json`, `loss.svg`. Default: nothing is written. */
+  out?: string;
+  /** Whether the models of an earlier run in `out` are removed. Default false: they are an error. */
+  overwrite?: boolean;
+  /** Saved with the models; needed for `samples` and for `Translator.load`. */
+  tokenizer?: Tokenizer;
+  /** Names of the columns that the pairs came from; saved with the models. */
+  columns?: TranslationColumns;
+  /** Source texts that are translated and told to the reporter after each epoch. Default none. */
+  samples?: readonly string[];
+  /** Hears of the progress; null: nobody. Default a {@link ProgressBar} on standard error. */
+  reporter?: TrainingReporter | null;
+}
+
+const optionNames = [
+  'specialIds',
+  'learningRate',
+  'warmup',
+  'schedule',
+  'optimizer',
+  'accumulate',
+  'clip',
+  'nonFinite',
+  'out',
+  'overwrite',
+  'tokenizer',
+  'columns',
+  'samples',
+  'reporter',
+];
+
+export interface FitOptions {
+  /** How many times to go through the training data. */
+  epochs: number;
+  /** Data that picks the best model. Default: none, and no `best/`. */
+  validation?: BatchSource;
+  /** Stops after the current step; `last/` then has the model as it is. */
+  signal?: AbortSignal;
+}
+
+export interface FitResult {
+  /** Whether the signal stopped it. */
+  readonly aborted: boolean;
+  /** Complete epochs so far. */
+  readonly epochs: number;
+  /** Optimizer steps so far. */
+  readonly steps: number;
+  /** Best epoch by validation loss; null without validation, or if no loss was finite. */
+  readonly best: BestEpoch | null;
+  readonly history: History;
+}
+
+/** @throws TypeError, RangeError for options out of range @internal */
+export function checkTrainerOptions(options: TrainerOptions): void {
+  checkOptions('Trainer', options, optionNames);
+  if (options === undefined) {
+    throw new TypeError('Trainer: options with specialIds are needed, got undefined');
+  }
+  const { specialIds, accumulate, clip, nonFinite, schedule, samples, tokenizer } = options;
+  if (typeof specialIds !== 'object' || specialIds === null) {
+    throw new TypeError(`Trainer: specialIds must be { pad, bos, eos }, got ${describe(specialIds)}`);
+  }
+  if (accumulate !== undefined) checkInteger('Trainer', 'accumulate', accumulate, 1);
+  if (clip !== undefined && !(typeof clip === 'number' && clip > 0)) {
+    throw new RangeError(`Trainer: clip must be a number above 0, got ${describe(clip)}`);
+  }
+  if (nonFinite !== undefined && nonFinite !== 'stop' && nonFinite !== 'skip') {
+    throw new TypeError(`Trainer: nonFinite must be 'stop' or 'skip', got ${describe(nonFinite)}`);
+  }
+  if (schedule !== undefined && (options.learningRate !== undefined || options.warmup !== undefined)) {
+    throw new TypeError('Trainer: give either schedule, or learningRate and warmup');
+  }
+  if (samples !== undefined && samples.length > 0 && tokenizer === undefined) {
+    throw new TypeError('Trainer: samples need the tokenizer; pass it as an option');
+  }
+}
