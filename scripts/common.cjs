@@ -125,6 +125,7 @@ function buildNative(libtorch) {
     // Another tree's CMake cache (the folder was moved or copied) cannot be used.
     root,
     node: process.execPath,
+    generator: process.env.CMAKE_GENERATOR ?? (programExists('ninja') ? 'Ninja' : 'Unix Makefiles'),
     environment: [process.env.CC ?? '', process.env.CXX ?? '', process.env.CXXFLAGS ?? ''],
   };
   const wanted = JSON.stringify(settings);
@@ -141,7 +142,7 @@ function configure(settings, record) {
   }
   const args = ['-S', root, '-B', buildFolder, '-DCMAKE_BUILD_TYPE=Release'];
   args.push(`-DTORCHFORMER_LIBTORCH=${settings.libtorch}`, `-DNODE_EXE=${settings.node}`);
-  if (!process.env.CMAKE_GENERATOR && programExists('ninja')) args.push('-G', 'Ninja');
+  args.push('-G', settings.generator);
   run('cmake', args);
   mkdirSync(buildFolder, { recursive: true });
   writeFileSync(recordFile, record);
@@ -195,6 +196,7 @@ module.exports = {
   packageBinary,
   prepare,
   root,
+  run,
   runNode,
   say,
 };

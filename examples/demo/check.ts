@@ -31,7 +31,9 @@ for (let i = 0; i < 10; i++) {
 }
 console.log('\nExact matches by kind:');
 for (const [kind, { right, all }] of kinds) {
-  console.log(`  ${kind.padEnd(15)} ${((100 * right) / all).toFixed(1).padStart(5)} %  (${right} of ${all})`);
+  console.log(
+    `  ${kind.padEnd(15)} ${((100 * right) / all).toFixed(1).padStart(5)} %  (${right} of ${all})`,
+  );
 }
 const right = results.filter((result) => result.right).length;
 console.log(`\nheld-out exact match: ${((100 * right) / results.length).toFixed(1)} %`);

@@ -27,7 +27,8 @@ export function positiveNumber(text: string): number {
 /** A number from 0 to 1. */
 export function probability(text: string): number {
   const value = numberOf(text);
-  if (!(value >= 0 && value <= 1)) throw new InvalidArgumentError('It must be a number from 0 to 1.');
+  if (!(value >= 0 && value <= 1))
+    throw new InvalidArgumentError('It must be a number from 0 to 1.');
   return value;
 }
 

@@ -73,7 +73,11 @@ export function registerTrain(program: Command): void {
     .description('Train a translator on a CSV or TSV file of sentence pairs.')
     .optionsGroup('Data:')
     .requiredOption('--train <file>', 'pairs to train on: CSV or TSV, plain or gzip', nonEmpty)
-    .option('--validate <file>', 'pairs that pick the best model; without them only the last is kept', nonEmpty)
+    .option(
+      '--validate <file>',
+      'pairs that pick the best model; without them only the last is kept',
+      nonEmpty,
+    )
     .requiredOption('--src <column>', 'name of the column with the source sentences', nonEmpty)
     .requiredOption('--tgt <column>', 'name of the column with the target sentences', nonEmpty)
     .addOption(
@@ -95,13 +99,25 @@ export function registerTrain(program: Command): void {
     .optionsGroup('Tokenizer:')
     .option(
       '--tokenizer <file>',
-      "a tokenizer.json of Hugging Face; without it a byte-level BPE one is trained on both columns",
+      'a tokenizer.json of Hugging Face; without it a byte-level BPE one is trained on both columns',
       nonEmpty,
     )
     .option('--vocab-size <tokens>', 'of the tokenizer that is trained', integer(1), 8000)
-    .option('--pad <token>', 'token that fills up batches, or its id (default: found by its name)', tokenOrId)
-    .option('--bos <token>', 'token that begins a sentence, or its id (default: found by its name)', tokenOrId)
-    .option('--eos <token>', 'token that ends a sentence, or its id (default: found by its name)', tokenOrId)
+    .option(
+      '--pad <token>',
+      'token that fills up batches, or its id (default: found by its name)',
+      tokenOrId,
+    )
+    .option(
+      '--bos <token>',
+      'token that begins a sentence, or its id (default: found by its name)',
+      tokenOrId,
+    )
+    .option(
+      '--eos <token>',
+      'token that ends a sentence, or its id (default: found by its name)',
+      tokenOrId,
+    )
     .optionsGroup('Model:')
     .option('--layers <count>', 'layers of encoder and decoder each', integer(1), 6)
     .option('--d-model <size>', 'size of the vectors', integer(1), 512)
@@ -117,7 +133,10 @@ export function registerTrain(program: Command): void {
     .option('--bucket', 'put pairs of similar length in a batch: less padding, faster')
     .option('--accumulate <batches>', 'batches whose gradients make one step', integer(1), 1)
     .addOption(
-      new Option('--schedule <name>', 'constant rate after the warm-up, or the formula of the paper')
+      new Option(
+        '--schedule <name>',
+        'constant rate after the warm-up, or the formula of the paper',
+      )
         .choices(['constant', 'noam'])
         .default('constant'),
     )
@@ -131,12 +150,20 @@ export function registerTrain(program: Command): void {
       `steps in which the rate grows (default: ${defaultWarmup}, noam: ${paperWarmup})`,
       integer(0),
     )
-    .option('--clip <norm>', 'scale gradients down to this norm (default: no clipping)', positiveNumber)
+    .option(
+      '--clip <norm>',
+      'scale gradients down to this norm (default: no clipping)',
+      positiveNumber,
+    )
     .option('--samples <count>', 'validation sources to translate after each epoch', integer(0), 3)
     .option('--seed <number>', 'of weights, order and dropout', integer(0), 1)
     .option('--device <name>', 'cpu, cuda or cuda:<number>', deviceName, 'cpu')
     .option('--dtype <type>', 'float32 or float64', trainingDType, 'float32')
-    .option('--threads <count>', "threads for one operation (default: libtorch's choice)", integer(1, 1024))
+    .option(
+      '--threads <count>',
+      "threads for one operation (default: libtorch's choice)",
+      integer(1, 1024),
+    )
     .addHelpText(
       'after',
       '\nCtrl-C stops after the current step and saves last/; a second one ends at once.\n' +

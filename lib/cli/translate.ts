@@ -34,7 +34,11 @@ export function registerTranslate(program: Command): void {
       integer(1),
     )
     .option('--device <name>', 'cpu, cuda or cuda:<number>', deviceName, 'cpu')
-    .option('--threads <count>', "threads for one operation (default: libtorch's choice)", integer(1, 1024))
+    .option(
+      '--threads <count>',
+      "threads for one operation (default: libtorch's choice)",
+      integer(1, 1024),
+    )
     .action(async (texts: string[], flags: TranslateFlags) => {
       await withInterrupts('stopping; once more ends at once', (signal) =>
         translate(texts, flags, signal),

@@ -75,7 +75,10 @@ async function search(
   options: { eos: number; forbidden: number[]; maxLength: number; signal: AbortSignal | undefined },
 ): Promise<Decoded[]> {
   const { eos, forbidden, maxLength, signal } = options;
-  const outputs = Array.from({ length: src.shape[0] as number }, () => ({ ids: [] as number[], ended: false }));
+  const outputs = Array.from({ length: src.shape[0] as number }, () => ({
+    ids: [] as number[],
+    ended: false,
+  }));
   let live = outputs;
   for (let length = 1; length <= maxLength; length++) {
     if (length > 1) await nextTurn();

@@ -90,7 +90,10 @@ export class Translator {
    * @throws TorchError ERR_CHECKPOINT naming the file and the fault, also when the folder has no
    *   tokenizer or no special ids
    */
-  static async load(folder: string, options: { device?: Device | undefined } = {}): Promise<Translator> {
+  static async load(
+    folder: string,
+    options: { device?: Device | undefined } = {},
+  ): Promise<Translator> {
     checkOptions('Translator.load', options, ['device']);
     const { device = 'cpu' } = options;
     const { model, tokenizer, config, folder: found } = await loadModel(folder, { device });
@@ -127,7 +130,11 @@ export class Translator {
       );
     }
     const batchSize = checkInteger('Translator.translate', 'batchSize', options.batchSize ?? 32, 1);
-    const maxLength = checkMaxLength('Translator.translate', options.maxLength, this.model.tgtEmbed);
+    const maxLength = checkMaxLength(
+      'Translator.translate',
+      options.maxLength,
+      this.model.tgtEmbed,
+    );
     signal?.throwIfAborted();
 
     const sources = await this.#encode(texts, signal);
@@ -154,7 +161,9 @@ export class Translator {
   async #encode(texts: readonly string[], signal: AbortSignal | undefined): Promise<number[][]> {
     texts.forEach((text: unknown, index) => {
       if (typeof text === 'string') return;
-      throw new TypeError(`Translator.translate: texts[${index}] must be a string, got ${describe(text)}`);
+      throw new TypeError(
+        `Translator.translate: texts[${index}] must be a string, got ${describe(text)}`,
+      );
     });
     const limit = positionLimit(this.model.srcEmbed);
     const special = new Set<number>(Object.values(this.specialIds));

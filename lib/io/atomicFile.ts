@@ -1,5 +1,14 @@
 /** Files that are always the old or the new complete one, whatever happens while they are written. */
-import { lstat, open, readlink, realpath, rename, rm, stat, type FileHandle } from 'node:fs/promises';
+import {
+  lstat,
+  open,
+  readlink,
+  realpath,
+  rename,
+  rm,
+  stat,
+  type FileHandle,
+} from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { TorchError } from '../runtime/errors.js';
 import { releaseTemporary, removeStaleTemporaries, temporarySibling } from './temporary.js';

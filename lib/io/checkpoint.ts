@@ -124,7 +124,12 @@ export async function loadModel(
   );
   try {
     const tokenizer = parseTokenizer(join(found, tokenizerFile), tokenizerText, config);
-    const model = await buildModel(join(found, configFile), config, weights, options.device ?? 'cpu');
+    const model = await buildModel(
+      join(found, configFile),
+      config,
+      weights,
+      options.device ?? 'cpu',
+    );
     return { model: model.eval(), tokenizer, config, folder: found };
   } finally {
     await weights.close();
@@ -140,7 +145,10 @@ export async function findModelFolder(folder: string): Promise<string> {
   for (const candidate of candidates) {
     if (await isFile(join(await currentFolder(candidate), configFile))) return candidate;
   }
-  const exists = await stat(folder).then(() => true, () => false);
+  const exists = await stat(folder).then(
+    () => true,
+    () => false,
+  );
   throw checkpointFault(
     folder,
     exists
@@ -198,7 +206,9 @@ async function buildModel(
   try {
     model = makeModel(vocabSize, options);
   } catch (error) {
-    throw isArgumentFault(error) ? checkpointFault(configPath, (error as Error).message, error) : error;
+    throw isArgumentFault(error)
+      ? checkpointFault(configPath, (error as Error).message, error)
+      : error;
   } finally {
     setRngState(rngState);
     rngState.dispose();
@@ -221,7 +231,11 @@ async function buildModel(
 }
 
 /** Before memory is taken for a model: do the weights have the sizes that the config claims? */
-function checkSizes(configPath: string, { model }: ModelFolderConfig, weights: SafetensorsFile): void {
+function checkSizes(
+  configPath: string,
+  { model }: ModelFolderConfig,
+  weights: SafetensorsFile,
+): void {
   const name = 'generator.proj.weight';
   if (!weights.has(name)) throw checkpointFault(weights.path, `no tensor named "${name}"`);
   const { shape } = weights.info(name);
@@ -236,7 +250,10 @@ function checkSizes(configPath: string, { model }: ModelFolderConfig, weights: S
     weights.names.flatMap((key) => /^encoder\.layers\.(\d+)\./.exec(key)?.[1] ?? []),
   );
   if (layers.size !== model.N) {
-    throw checkpointFault(weights.path, `${layers.size} encoder layers, but ${configPath} says N ${model.N}`);
+    throw checkpointFault(
+      weights.path,
+      `${layers.size} encoder layers, but ${configPath} says N ${model.N}`,
+    );
   }
 }
 
@@ -252,7 +269,8 @@ async function refuseForeignFolder(folder: string): Promise<void> {
     throw saveFault(folder, error);
   }
   if (names.length === 0) return;
-  if (names.includes(configFile) && looksLikeConfig(await readText(join(folder, configFile)))) return;
+  if (names.includes(configFile) && looksLikeConfig(await readText(join(folder, configFile))))
+    return;
   throw checkpointFault(
     folder,
     `holds files but no model (${names.slice(0, 5).join(', ')}${names.length > 5 ? ', …' : ''}); ` +
@@ -282,5 +300,8 @@ async function readText(path: string): Promise<string> {
 }
 
 async function isFile(path: string): Promise<boolean> {
-  return stat(path).then((status) => status.isFile(), () => false);
+  return stat(path).then(
+    (status) => status.isFile(),
+    () => false,
+  );
 }

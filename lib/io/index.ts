@@ -6,5 +6,15 @@ export {
   type LoadedModel,
   type SaveModelOptions,
 } from './checkpoint.js';
-export type { JsonValue, ModelDType, ModelFolderConfig, TranslationColumns } from './modelConfig.js';
-export { readSafetensors, SafetensorsFile, writeSafetensors, type TensorInfo } from './safetensors.js';
+export type {
+  JsonValue,
+  ModelDType,
+  ModelFolderConfig,
+  TranslationColumns,
+} from './modelConfig.js';
+export {
+  readSafetensors,
+  SafetensorsFile,
+  writeSafetensors,
+  type TensorInfo,
+} from './safetensors.js';

@@ -34,7 +34,9 @@ export function findDuplicateKey(json: string): string | null {
         }
         keyMayFollow = false;
         at = end - 1;
+        break;
       }
+      default:
     }
   }
   return null;

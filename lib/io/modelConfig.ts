@@ -15,12 +15,7 @@ export interface TranslationColumns {
 
 /** Anything that JSON can hold. */
 export type JsonValue =
-  | null
-  | boolean
-  | number
-  | string
-  | readonly JsonValue[]
-  | { readonly [key: string]: JsonValue };
+  null | boolean | number | string | readonly JsonValue[] | { readonly [key: string]: JsonValue };
 
 /** The dtypes that models are trained and saved in. */
 export type ModelDType = 'float32' | 'float64' | 'float16' | 'bfloat16';
@@ -58,11 +53,17 @@ export function parseConfig(file: string, text: string): ModelFolderConfig {
     throw checkpointFault(file, `not valid JSON (${(error as Error).message})`, error);
   }
   if (!isRecord(parsed) || parsed['format'] !== formatName) {
-    throw checkpointFault(file, `not the config of a model saved here: its format is no "${formatName}"`);
+    throw checkpointFault(
+      file,
+      `not the config of a model saved here: its format is no "${formatName}"`,
+    );
   }
   const version = parsed['formatVersion'];
   if (typeof version !== 'number' || !Number.isInteger(version) || version < 1) {
-    throw checkpointFault(file, `formatVersion must be an integer from 1, got ${describe(version)}`);
+    throw checkpointFault(
+      file,
+      `formatVersion must be an integer from 1, got ${describe(version)}`,
+    );
   }
   if (version > formatVersion) {
     throw checkpointFault(
@@ -71,9 +72,13 @@ export function parseConfig(file: string, text: string): ModelFolderConfig {
     );
   }
   const { model, dtype, specialIds, columns, training } = parsed;
-  if (!isRecord(model)) throw checkpointFault(file, `model must be an object, got ${describe(model)}`);
+  if (!isRecord(model))
+    throw checkpointFault(file, `model must be an object, got ${describe(model)}`);
   if (typeof dtype !== 'string' || !modelDTypes.includes(dtype)) {
-    throw checkpointFault(file, `dtype must be one of ${modelDTypes.join(', ')}, got ${describe(dtype)}`);
+    throw checkpointFault(
+      file,
+      `dtype must be one of ${modelDTypes.join(', ')}, got ${describe(dtype)}`,
+    );
   }
   if (specialIds !== null) checkIds(file, specialIds, model['vocabSize']);
   for (const [name, value] of Object.entries({ columns, training })) {
@@ -87,7 +92,10 @@ export function parseConfig(file: string, text: string): ModelFolderConfig {
 
 function checkIds(file: string, specialIds: unknown, vocabSize: unknown): void {
   if (!isRecord(specialIds)) {
-    throw checkpointFault(file, `specialIds must be an object or null, got ${describe(specialIds)}`);
+    throw checkpointFault(
+      file,
+      `specialIds must be an object or null, got ${describe(specialIds)}`,
+    );
   }
   try {
     checkSpecialIds(specialIds as unknown as SpecialIds, Number(vocabSize));

@@ -154,7 +154,8 @@ async function hasMoved(path: string, before: string, folder: string): Promise<b
   const now = await identity(path);
   if (now !== before) return true;
   const target = await resolveLink(folder);
-  if (now === '' && path !== target) return true;
+  // An old folder that its living saver is about to remove.
+  if (path !== target && !isStale(path)) return true;
   const temporaries = [
     ...(await findTemporaries(target, 'tmp')),
     ...(await findTemporaries(target, 'old')),

@@ -40,7 +40,12 @@ export class SafetensorsFile {
   readonly #entries: ReadonlyMap<string, TensorEntry>;
   readonly #dataStart: number;
 
-  private constructor(path: string, handle: FileHandle, header: SafetensorsHeader, dataStart: number) {
+  private constructor(
+    path: string,
+    handle: FileHandle,
+    header: SafetensorsHeader,
+    dataStart: number,
+  ) {
     this.path = path;
     this.metadata = header.metadata;
     this.#handle = handle;
@@ -55,7 +60,11 @@ export class SafetensorsFile {
       handle = await open(path, 'r');
     } catch (error) {
       const { code, message } = error as NodeJS.ErrnoException;
-      throw checkpointFault(path, code === 'ENOENT' ? 'no such file' : `cannot be opened (${message})`, error);
+      throw checkpointFault(
+        path,
+        code === 'ENOENT' ? 'no such file' : `cannot be opened (${message})`,
+        error,
+      );
     }
     try {
       const status = await handle.stat();
@@ -117,7 +126,10 @@ export class SafetensorsFile {
           const count = bytes.byteLength / size;
           // Booleans travel as numbers: a byte other than 0 and 1 is no valid bool in memory.
           const piece = fromBytes(bytes, [count], dtype === 'bool' ? 'uint8' : dtype);
-          result.view([-1]).narrow(0, (begin - entry.begin) / size, count).copy_(piece);
+          result
+            .view([-1])
+            .narrow(0, (begin - entry.begin) / size, count)
+            .copy_(piece);
         });
       }
       return result;
@@ -229,8 +241,10 @@ export function safetensorsWriter(
   tensors: ReadonlyMap<string, Tensor> | Readonly<Record<string, Tensor>>,
   metadata: Readonly<Record<string, string>>,
 ): (sink: ByteSink) => Promise<void> {
-  const entries: [string, Tensor][] =
-    tensors instanceof Map ? [...tensors] : Object.entries(tensors as Record<string, Tensor>);
+  const entries =
+    tensors instanceof Map
+      ? [...(tensors as ReadonlyMap<string, Tensor>)]
+      : Object.entries(tensors as Readonly<Record<string, Tensor>>);
   for (const [name] of entries) checkName(name);
   for (const [key, text] of Object.entries(metadata)) {
     if (typeof text !== 'string') {
@@ -264,11 +278,15 @@ async function writeElements(tensor: Tensor, size: number, sink: ByteSink): Prom
 
 function checkName(name: string): void {
   if (name === '__metadata__') {
-    throw new TypeError('writeSafetensors: "__metadata__" is reserved by the format; rename the tensor');
+    throw new TypeError(
+      'writeSafetensors: "__metadata__" is reserved by the format; rename the tensor',
+    );
   }
   // A lone surrogate has no UTF-8 form: it would come back under another name.
   if (!isWellFormed(name)) {
-    throw new TypeError(`writeSafetensors: the name ${JSON.stringify(name)} is no valid Unicode text`);
+    throw new TypeError(
+      `writeSafetensors: the name ${JSON.stringify(name)} is no valid Unicode text`,
+    );
   }
 }
 

@@ -79,7 +79,11 @@ export function formatDType(dtype: NativeDType): string {
 
 /** The fault of a file, as every reader here reports it. */
 export function checkpointFault(file: string, fault: string, cause?: unknown): TorchError {
-  return new TorchError('ERR_CHECKPOINT', `${file}: ${fault}`, cause === undefined ? {} : { cause });
+  return new TorchError(
+    'ERR_CHECKPOINT',
+    `${file}: ${fault}`,
+    cause === undefined ? {} : { cause },
+  );
 }
 
 /**
@@ -178,7 +182,9 @@ function parseEntry(file: string, name: string, value: unknown): TensorEntry {
 
   const size = typeof dtype === 'string' ? itemSize(dtype) : undefined;
   if (typeof dtype !== 'string' || size === undefined) {
-    throw fault(`unknown dtype ${JSON.stringify(dtype)}; known: ${Object.keys(itemSizes).join(', ')}`);
+    throw fault(
+      `unknown dtype ${JSON.stringify(dtype)}; known: ${Object.keys(itemSizes).join(', ')}`,
+    );
   }
 
   if (!Array.isArray(shape)) throw fault(`its shape must be an array, got ${describe(shape)}`);
@@ -234,7 +240,10 @@ function checkLayout(file: string, entries: readonly TensorEntry[], dataSize: nu
   for (const { name, begin, end } of entries) {
     const quoted = JSON.stringify(name);
     if (begin < covered) {
-      throw checkpointFault(file, `tensors ${before} and ${quoted} overlap at data offset ${begin}`);
+      throw checkpointFault(
+        file,
+        `tensors ${before} and ${quoted} overlap at data offset ${begin}`,
+      );
     }
     if (begin > covered) {
       throw checkpointFault(

@@ -45,7 +45,10 @@ export async function findTemporaries(target: string, suffix: 'tmp' | 'old'): Pr
     return [];
   }
   return names
-    .filter((name) => name.startsWith(prefix) && /^\d+-\d+-\d+\.(tmp|old)$/.test(name.slice(prefix.length)))
+    .filter(
+      (name) =>
+        name.startsWith(prefix) && /^\d+-\d+-\d+\.(tmp|old)$/.test(name.slice(prefix.length)),
+    )
     .filter((name) => name.endsWith(`.${suffix}`))
     .sort()
     .map((name) => join(folder, name));

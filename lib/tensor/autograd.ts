@@ -1,12 +1,6 @@
 /** Gradients: switching their recording, and computing them. */
 import { checkOptions, describe } from '../runtime/options.js';
-import {
-  checkBoolean,
-  checkTensor,
-  checkTensors,
-  describeValue,
-  formatShape,
-} from './check.js';
+import { checkBoolean, checkTensor, checkTensors, describeValue, formatShape } from './check.js';
 import { native } from './dispatch.js';
 import type { BackwardOptions as NativeBackwardOptions } from './native.js';
 import { isPromise } from './scope.js';
@@ -166,13 +160,7 @@ export function grad(
   checkBoolean('grad', 'allowUnused', allowUnused);
   const from = checkTensors('grad', 'outputs', listOf(outputs));
   const to = checkTensors('grad', 'inputs', listOf(inputs));
-  const gradients = options.gradOutputs ?? from.map(() => null);
-  if (!Array.isArray(gradients) || gradients.length !== from.length) {
-    throw new RangeError(
-      `grad: gradOutputs must be an array with one entry per output, ${from.length}, ` +
-        `got ${describe(gradients)}`,
-    );
-  }
+  const gradients = gradOutputsOf(options.gradOutputs, from.length);
   from.forEach((output, at) =>
     checkUpstream('grad', `gradOutputs[${at}]`, `outputs[${at}]`, output, gradients[at] ?? null),
   );
@@ -182,7 +170,7 @@ export function grad(
     }
   });
   return native().gradients([...from], [...to], {
-    gradients: gradients as (Tensor | null)[],
+    gradients,
     retainGraph,
     createGraph,
     allowUnused,
@@ -191,4 +179,19 @@ export function grad(
 
 function listOf(value: Tensor | readonly Tensor[]): unknown {
   return value instanceof Tensor ? [value] : value;
+}
+
+function gradOutputsOf(
+  given: readonly (Tensor | null)[] | undefined,
+  count: number,
+): (Tensor | null)[] {
+  if (given === undefined) return Array.from({ length: count }, () => null);
+  const list: unknown = given;
+  if (!Array.isArray(list) || list.length !== count) {
+    throw new RangeError(
+      `grad: gradOutputs must be an array with one entry per output, ${count}, ` +
+        `got ${describe(list)}`,
+    );
+  }
+  return [...given];
 }

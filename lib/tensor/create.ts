@@ -17,13 +17,7 @@ import {
 } from './check.js';
 import { checkDevice, type Device } from './device.js';
 import { callTensor, FloatScalar, native } from './dispatch.js';
-import {
-  byteSize,
-  checkDType,
-  dtypeOfTypedArray,
-  type DType,
-  type TensorSource,
-} from './dtype.js';
+import { byteSize, checkDType, dtypeOfTypedArray, type DType, type TensorSource } from './dtype.js';
 import { flatten, type ReadonlyNestedArray } from './nested.js';
 import { Tensor } from './tensor.js';
 
@@ -230,7 +224,11 @@ export function arange(...args: (Scalar | CreateOptions | undefined)[]): Tensor 
   }
   checkArangeRange(numberOf(start), numberOf(end), numberOf(step));
   const named = layout('arange', options, null);
-  return finished('arange', callTensor('aten::arange.start_step', start, end, step, named), options);
+  return finished(
+    'arange',
+    callTensor('aten::arange.start_step', start, end, step, named),
+    options,
+  );
 }
 
 function checkArangeRange(start: number, end: number, step: number): void {
@@ -366,7 +364,9 @@ function checkSameSizes(owner: string, parts: readonly Tensor[], except: number)
     if (!agree) {
       throw new RangeError(
         `${owner}: tensors[${at}] has shape ${formatShape(shape)}, tensors[0] ${formatShape(first)}` +
-          (except < 0 ? '; all must agree' : `; all sizes but that of dimension ${except} must agree`),
+          (except < 0
+            ? '; all must agree'
+            : `; all sizes but that of dimension ${except} must agree`),
       );
     }
   });

@@ -36,7 +36,7 @@ export function native(): NativeAddon {
     const loaded = nativeAddon();
     loaded.initialize({
       Tensor: Tensor as unknown as new () => Tensor,
-      TorchError: TorchError as unknown as new (code: never, message: string) => Error,
+      TorchError,
       FloatScalar,
     });
     addon = loaded;
@@ -99,9 +99,16 @@ type OpCall = ((...args: unknown[]) => unknown) & {
 };
 type OpNamespace = { readonly [name: string]: OpCall };
 
+const overloadNames = new Map<string, string[]>();
+
 /** Runs the first overload of `name` whose schema takes these arguments. */
 function callByKinds(name: string, args: unknown[]): unknown {
-  const overloads = native().overloads(name);
+  let overloads = overloadNames.get(name);
+  if (overloads === undefined) {
+    // The dispatcher goes through all its names for this.
+    overloads = native().overloads(name);
+    overloadNames.set(name, overloads);
+  }
   if (overloads.length === 0) throw new TorchError('ERR_UNKNOWN_OP', `no op named ${name}`);
   const reasons: string[] = [];
   for (const overload of overloads) {
@@ -114,7 +121,10 @@ function callByKinds(name: string, args: unknown[]): unknown {
       reasons.push(error.message);
     }
   }
-  throw new TorchError('ERR_ARGUMENT', `${name}: no overload takes these arguments:\n  ${reasons.join('\n  ')}`);
+  throw new TorchError(
+    'ERR_ARGUMENT',
+    `${name}: no overload takes these arguments:\n  ${reasons.join('\n  ')}`,
+  );
 }
 
 function opNamespace(namespace: string): OpNamespace {
@@ -128,7 +138,9 @@ function opNamespace(namespace: string): OpNamespace {
     );
     return new Proxy(callable, {
       get: (target, key) =>
-        typeof key === 'string' && !(key in target) ? overloads[key] : Reflect.get(target, key),
+        typeof key === 'string' && !(key in target)
+          ? overloads[key]
+          : (Reflect.get(target, key) as unknown),
     }) as OpCall;
   });
 }

@@ -10,13 +10,7 @@ export type DType = NativeDType;
 
 /** The typed arrays that {@link Tensor.data} gives back. */
 export type TensorData =
-  | Float32Array
-  | Float64Array
-  | Int8Array
-  | Int16Array
-  | Int32Array
-  | BigInt64Array
-  | Uint8Array;
+  Float32Array | Float64Array | Int8Array | Int16Array | Int32Array | BigInt64Array | Uint8Array;
 
 /** The typed arrays that {@link tensor} takes. */
 export type TensorSource = TensorData | Uint8ClampedArray;

@@ -56,5 +56,13 @@ export {
 } from './autograd.js';
 export { getRngState, manualSeed, setRngState } from './random.js';
 export { getNumThreads, setNumThreads } from './threads.js';
-export { call, callAsync, callTensor, callTensors, float, ops, type FloatScalar } from './dispatch.js';
+export {
+  call,
+  callAsync,
+  callTensor,
+  callTensors,
+  float,
+  ops,
+  type FloatScalar,
+} from './dispatch.js';
 export { keep, memory, Scope, tidy } from './scope.js';

@@ -29,16 +29,27 @@ const maximumDepth = 64;
  */
 export function flatten(owner: string, data: ReadonlyNestedArray, dtype: DType | null): FlatData {
   const shape = shapeOf(owner, data);
-  const wanted = dtype ?? inferDType(owner, data);
+  const wanted = dtype ?? inferDType(owner, data, shape);
   const stored = wanted === 'float16' || wanted === 'bfloat16' ? 'float32' : wanted;
   const count = shape.reduce((product, size) => product * size, 1);
   const values = emptyArray(stored, count);
   const store = storeFor(owner, stored, values);
   let next = 0;
+  forEachLeaf(owner, data, shape, (value, path) => store(next++, value, path));
+  return { values, shape, dtype: stored };
+}
+
+/** Visits what lies as deep as `shape` has dimensions; every row on the way must fit `shape`. */
+function forEachLeaf(
+  owner: string,
+  data: unknown,
+  shape: readonly number[],
+  visit: (value: unknown, path: readonly number[]) => void,
+): void {
   const path: number[] = [];
   const walk = (value: unknown, depth: number): void => {
     if (depth === shape.length) {
-      store(next++, value, path);
+      visit(value, path);
       return;
     }
     const row = checkRow(owner, value, shape, depth, path);
@@ -50,7 +61,6 @@ export function flatten(owner: string, data: ReadonlyNestedArray, dtype: DType |
     path.length = depth;
   };
   walk(data, 0);
-  return { values, shape, dtype: stored };
 }
 
 /** The lengths along the first elements; whether all the others agree is checked on the way. */
@@ -98,39 +108,27 @@ const elements = (count: number): string => (count === 1 ? '1 element' : `${coun
 
 function describeLeaf(value: unknown): string {
   if (value instanceof Tensor) return 'a Tensor (use stack or cat)';
-  if (ArrayBuffer.isView(value)) return `${describe(value)} (use Array.from, or reshape a flat one)`;
+  if (ArrayBuffer.isView(value))
+    return `${describe(value)} (use Array.from, or reshape a flat one)`;
   return describe(value);
 }
 
 /** The dtype that the leaves ask for by their kind; all must be of one kind. */
-function inferDType(owner: string, data: unknown): DType {
-  const path: number[] = [];
+function inferDType(owner: string, data: unknown, shape: readonly number[]): DType {
   let kind: string | undefined;
   let firstPath = '';
-  const walk = (value: unknown, depth: number): void => {
-    if (Array.isArray(value)) {
-      for (let index = 0; index < value.length; index++) {
-        path[depth] = index;
-        path.length = depth + 1;
-        walk(value[index], depth + 1);
-      }
-      path.length = depth;
-      return;
-    }
-    const leafKind = typeof value;
+  forEachLeaf(owner, data, shape, (value, path) => {
+    checkLeafKind(owner, value, path);
     if (kind === undefined) {
-      checkLeafKind(owner, value, path);
-      kind = leafKind;
+      kind = typeof value;
       firstPath = pathName(path);
-    } else if (leafKind !== kind) {
-      checkLeafKind(owner, value, path);
+    } else if (typeof value !== kind) {
       throw new TypeError(
-        `${owner}: ${pathName(path)} is a ${leafKind}, ${firstPath} a ${kind}; ` +
+        `${owner}: ${pathName(path)} is a ${typeof value}, ${firstPath} a ${kind}; ` +
           'leaves must be of one kind, or give a dtype',
       );
     }
-  };
-  walk(data, 0);
+  });
   return kind === 'boolean' ? 'bool' : kind === 'bigint' ? 'int64' : 'float32';
 }
 
@@ -209,7 +207,8 @@ function checkInteger(
     const wanted = Number.isInteger(value) ? 'a bigint beyond 2^53' : 'an integer';
     throw rangeFault(fault(path, wanted, value));
   }
-  if (typeof value !== 'number' && typeof value !== 'bigint') throw fault(path, 'an integer', value);
+  if (typeof value !== 'number' && typeof value !== 'bigint')
+    throw fault(path, 'an integer', value);
   if (value < min || value > max) {
     throw rangeFault(fault(path, `from ${min} to ${max}`, value));
   }

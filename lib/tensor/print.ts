@@ -114,7 +114,7 @@ function plainFormat(
   const scientific = wideRange || (!whole && smallest < 1e-4);
   const finite = (value: number): string => {
     if (scientific) return exponential(value);
-    return whole ? `${value.toFixed(0)}.` : value.toFixed(precision);
+    return whole ? `${minusZero(value)}${value.toFixed(0)}.` : fixed(value);
   };
   return { text: (value) => nonFinite(Number(value)) ?? finite(Number(value)), decides };
 }
@@ -125,17 +125,35 @@ function nonFinite(value: number): string | null {
   return value === -Infinity ? '-inf' : null;
 }
 
-/** With at least two digits in the exponent, as C and Python write it. */
-function exponential(value: number): string {
-  return value.toExponential(precision).replace(/e([+-])(\d)$/, 'e$10$2');
+/** Digits that tell an exact half from its neighbours: no double is this close to one. */
+const guardDigits = 30;
+
+/** Fixed notation with exact halves rounded to the even digit, as C and Python do. */
+function fixed(value: number): string {
+  const exact = value.toFixed(precision + guardDigits);
+  return minusZero(value) + halfToEven(value.toFixed(precision), exact);
 }
 
-function suffixes(
-  tensor: Tensor,
-  shape: readonly number[],
-  dtype: DType,
-  numel: number,
-): string[] {
+/** The same with an exponent of at least two digits. */
+function exponential(value: number): string {
+  const [rounded = '', exponent = ''] = value.toExponential(precision).split('e');
+  const [exact = '', exactExponent] = value.toExponential(precision + guardDigits).split('e');
+  const mantissa = exactExponent === exponent ? halfToEven(rounded, exact) : rounded;
+  return `${minusZero(value)}${mantissa}e${exponent.replace(/^([+-])(\d)$/, '$10$2')}`;
+}
+
+function halfToEven(rounded: string, exact: string): string {
+  const isHalf = exact.endsWith('5'.padEnd(guardDigits, '0'));
+  const down = exact.slice(0, -guardDigits);
+  return isHalf && /[02468]$/.test(down) ? down : rounded;
+}
+
+/** JS drops the sign of minus zero. */
+function minusZero(value: number): string {
+  return Object.is(value, -0) ? '-' : '';
+}
+
+function suffixes(tensor: Tensor, shape: readonly number[], dtype: DType, numel: number): string[] {
   const parts: string[] = [];
   const { device, gradFn } = tensor;
   if (device !== 'cpu') parts.push(`device='${device}'`);

@@ -29,7 +29,8 @@ export class Scope {
    * Tensors made inside belong to the scope until {@link Scope.dispose}.
    */
   run<T>(fn: () => T): T {
-    if (!this.#open) throw new TypeError('Scope.run: the scope has been disposed of; make a new one');
+    if (!this.#open)
+      throw new TypeError('Scope.run: the scope has been disposed of; make a new one');
     return currentScopes.run(this, fn);
   }
 
@@ -127,10 +128,18 @@ export function memory(): { tensors: number; bytes: number; nativeBytes: number 
 
 /** @internal */
 export function isPromise(value: unknown): value is Promise<unknown> {
-  return typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function';
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    typeof (value as { then?: unknown }).then === 'function'
+  );
 }
 
-function forEachTensor(value: unknown, visit: (tensor: Tensor) => void, seen = new Set<object>()): void {
+function forEachTensor(
+  value: unknown,
+  visit: (tensor: Tensor) => void,
+  seen = new Set<object>(),
+): void {
   if (typeof value !== 'object' || value === null || seen.has(value)) return;
   if (value instanceof Tensor) {
     visit(value);

@@ -1,12 +1,6 @@
 import { checkOptions } from '../runtime/options.js';
 import { runBackward, runBackwardAsync, type BackwardOptions } from './autograd.js';
-import {
-  checkBoolean,
-  checkCanRequireGrad,
-  checkTensor,
-  explained,
-  formatShape,
-} from './check.js';
+import { checkBoolean, checkCanRequireGrad, checkTensor, explained, formatShape } from './check.js';
 import { checkDevice, type Device } from './device.js';
 import { callTensor, native } from './dispatch.js';
 import { checkDType, typedArrayOver, type DType, type TensorData } from './dtype.js';

@@ -50,10 +50,8 @@ export interface History {
 
 /** The text of `history.json`. Numbers that JSON lacks are strings: `"NaN"`, `"Infinity"`. */
 export function historyJson(history: History): string {
-  const text = JSON.stringify(
-    history,
-    (_key, value: unknown) =>
-      typeof value === 'number' && !Number.isFinite(value) ? String(value) : value,
+  const text = JSON.stringify(history, (_key, value: unknown) =>
+    typeof value === 'number' && !Number.isFinite(value) ? String(value) : value,
   );
   // One record a line: readable, and still small.
   return `${text.replaceAll('},{', '},\n{')}\n`;

@@ -2,7 +2,13 @@
 import { checkInteger, checkOptions } from '../runtime/options.js';
 import type { History } from './history.js';
 
-const colors = { step: '#a8c7ea', train: '#1f5fa8', validation: '#d9541e', grid: '#e6e6e6', text: '#333333' };
+const colors = {
+  step: '#a8c7ea',
+  train: '#1f5fa8',
+  validation: '#d9541e',
+  grid: '#e6e6e6',
+  text: '#333333',
+};
 const margin = { left: 72, right: 24, top: 48, bottom: 56 };
 
 interface Point {
@@ -67,7 +73,9 @@ export function lossCurve(history: History, options: LossCurveOptions = {}): str
     );
   }
   const bottom = margin.top + plotHeight;
-  for (const tick of ticks(0, lastStep, 8).filter((value) => value <= lastStep && Number.isInteger(value))) {
+  for (const tick of ticks(0, lastStep, 8).filter(
+    (value) => value <= lastStep && Number.isInteger(value),
+  )) {
     const x = xOf(tick);
     parts.push(
       `<line x1="${x}" y1="${bottom}" x2="${x}" y2="${bottom + 5}" stroke="${colors.text}"/>`,

@@ -56,7 +56,10 @@ export class ProgressBar implements TrainingReporter {
    * @param stream default `process.stderr`
    * @param now clock in milliseconds, for tests; default `performance.now`
    */
-  constructor(stream: ProgressStream = process.stderr, now: () => number = () => performance.now()) {
+  constructor(
+    stream: ProgressStream = process.stderr,
+    now: () => number = () => performance.now(),
+  ) {
     this.#stream = stream;
     this.#now = now;
     this.#start = now();
@@ -107,7 +110,8 @@ export class ProgressBar implements TrainingReporter {
   #line(progress: BatchProgress, now: number): string {
     const { part, epoch, epochs, batch, batches, loss, tokens } = progress;
     const count = batches === null ? `${batch}` : `${batch}/${batches}`;
-    const bar = batches === null || this.#stream.isTTY !== true ? '' : ` ${drawBar(batch / batches)}`;
+    const bar =
+      batches === null || this.#stream.isTTY !== true ? '' : ` ${drawBar(batch / batches)}`;
     const speed = tokensPerSecond(tokens, (now - this.#partStart) / 1000);
     const label = part === 'train' ? `epoch ${epoch}/${epochs}` : `validation ${epoch}/${epochs}`;
     const left = this.#timeLeft(progress, now);
@@ -153,7 +157,9 @@ function tokensPerSecond(tokens: number, seconds: number): string {
 /** `1:02:03` or `2:03`. */
 function clockTime(seconds: number): string {
   const whole = Math.max(0, Math.round(seconds));
-  const parts = [Math.floor(whole / 60) % 60, whole % 60].map((part) => String(part).padStart(2, '0'));
+  const parts = [Math.floor(whole / 60) % 60, whole % 60].map((part) =>
+    String(part).padStart(2, '0'),
+  );
   const hours = Math.floor(whole / 3600);
   return hours > 0 ? `${hours}:${parts.join(':')}` : parts.join(':').replace(/^0/, '');
 }

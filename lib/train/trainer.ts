@@ -74,7 +74,7 @@ export class Trainer {
   /** @throws TypeError, RangeError for options out of range */
   constructor(model: Transformer, options: TrainerOptions) {
     checkTrainerOptions(options);
-        const { outFeatures: vocabSize } = model.generator.proj;
+    const { outFeatures: vocabSize } = model.generator.proj;
     const { tokenizer } = options;
     if (tokenizer !== undefined && tokenizer.vocabSize > vocabSize) {
       throw new RangeError(
@@ -153,7 +153,9 @@ export class Trainer {
     this.model.train();
     try {
       while (signal?.aborted !== true) {
-        const outcome = await inScope(async () => this.#takeStep(await batches.take(this.#accumulate)));
+        const outcome = await inScope(async () =>
+          this.#takeStep(await batches.take(this.#accumulate)),
+        );
         if (outcome.batches === 0) {
           complete = true;
           break;
@@ -164,7 +166,13 @@ export class Trainer {
           const { lossSum, tokens } = outcome;
           mean.add(lossSum, tokens);
           const loss = lossSum / tokens;
-          this.history.steps.push({ step: this.#step, epoch, loss, tokens, learningRate: this.optimizer.lr });
+          this.history.steps.push({
+            step: this.#step,
+            epoch,
+            loss,
+            tokens,
+            learningRate: this.optimizer.lr,
+          });
         } else if (outcome.kind === 'skipped') {
           skippedSteps++;
           this.#refuseNonFinite(outcome.fault, epoch, batch);
@@ -184,7 +192,13 @@ export class Trainer {
       await batches.close();
     }
     if (complete && batch === 0) throw noBatches(epoch);
-    return { mean, seconds: (performance.now() - start) / 1000, emptyBatches, skippedSteps, complete };
+    return {
+      mean,
+      seconds: (performance.now() - start) / 1000,
+      emptyBatches,
+      skippedSteps,
+      complete,
+    };
   }
 
   /** One optimizer step from the gradients of all these batches. */
@@ -198,9 +212,14 @@ export class Trainer {
     this.optimizer.zeroGrad();
     let lossSum = 0;
     for (const batch of full) {
-      const loss = tokenLossSum(this.model, batchOn(this.model, batch), this.#options.specialIds.pad);
+      const loss = tokenLossSum(
+        this.model,
+        batchOn(this.model, batch),
+        this.#options.specialIds.pad,
+      );
       lossSum += loss.item();
-      if (!Number.isFinite(lossSum)) return { kind: 'skipped', fault: `the loss is ${lossSum}`, ...counts };
+      if (!Number.isFinite(lossSum))
+        return { kind: 'skipped', fault: `the loss is ${lossSum}`, ...counts };
       await loss.div(tokens).backwardAsync();
     }
     const norm = clipGradNorm(this.#parameters, this.#options.clip ?? Infinity);
@@ -346,7 +365,9 @@ function warningsOf(record: EpochRecord): string[] {
     warnings.push(`warning: ${record.skippedBatches} batches without a target token were skipped`);
   }
   if (record.skippedSteps > 0) {
-    warnings.push(`warning: ${record.skippedSteps} steps were skipped: loss or gradients not finite`);
+    warnings.push(
+      `warning: ${record.skippedSteps} steps were skipped: loss or gradients not finite`,
+    );
   }
   return warnings;
 }

@@ -99,7 +99,9 @@ export function checkTrainerOptions(options: TrainerOptions): void {
   }
   const { specialIds, accumulate, clip, nonFinite, schedule, samples, tokenizer } = options;
   if (typeof specialIds !== 'object' || specialIds === null) {
-    throw new TypeError(`Trainer: specialIds must be { pad, bos, eos }, got ${describe(specialIds)}`);
+    throw new TypeError(
+      `Trainer: specialIds must be { pad, bos, eos }, got ${describe(specialIds)}`,
+    );
   }
   if (accumulate !== undefined) checkInteger('Trainer', 'accumulate', accumulate, 1);
   if (clip !== undefined && !(typeof clip === 'number' && clip > 0)) {
@@ -108,7 +110,10 @@ export function checkTrainerOptions(options: TrainerOptions): void {
   if (nonFinite !== undefined && nonFinite !== 'stop' && nonFinite !== 'skip') {
     throw new TypeError(`Trainer: nonFinite must be 'stop' or 'skip', got ${describe(nonFinite)}`);
   }
-  if (schedule !== undefined && (options.learningRate !== undefined || options.warmup !== undefined)) {
+  if (
+    schedule !== undefined &&
+    (options.learningRate !== undefined || options.warmup !== undefined)
+  ) {
     throw new TypeError('Trainer: give either schedule, or learningRate and warmup');
   }
   if (samples !== undefined && samples.length > 0 && tokenizer === undefined) {

@@ -2,6 +2,7 @@
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/Parallel.h>
+#include <c10/core/GeneratorImpl.h>
 
 #include "errors.h"
 #include "worker.h"
@@ -10,7 +11,8 @@ namespace torchformer::bind {
 
 Environment::Environment(Napi::Env nodeEnvironment)
     : env(nodeEnvironment),
-      generator(at::detail::createCPUGenerator()),
+      // As in PyTorch: without manualSeed no two runs draw the same numbers.
+      generator(at::detail::createCPUGenerator(c10::detail::getNonDeterministicRandom())),
       threadCount(at::get_num_threads()) {}
 
 Environment::~Environment() = default;

@@ -103,10 +103,10 @@ ErrorReport describeException(const std::exception_ptr& exception) {
   } catch (const c10::IndexError& error) {
     return describeTorchError(error, "ERR_INDEX");
   } catch (const c10::NotImplementedError& error) {
-    const std::string message = error.what_without_backtrace();
-    return describeTorchError(error, codeOfMessage(message, nullptr) == "ERR_CUDA_UNAVAILABLE"
-                                         ? "ERR_CUDA_UNAVAILABLE"
-                                         : "ERR_NOT_IMPLEMENTED");
+    const std::string code = codeOfMessage(error.what_without_backtrace(), "ERR_NOT_IMPLEMENTED");
+    // A kernel that is missing for a shape or dtype is missing first of all.
+    return describeTorchError(
+        error, code == "ERR_CUDA_UNAVAILABLE" ? "ERR_CUDA_UNAVAILABLE" : "ERR_NOT_IMPLEMENTED");
   } catch (const c10::Error& error) {
     return describeTorchError(error, nullptr);
   } catch (const std::bad_alloc&) {

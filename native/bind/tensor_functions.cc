@@ -197,22 +197,17 @@ Napi::Value setData(const Napi::CallbackInfo& info) {
   return info.Env().Undefined();
 }
 
-TensorHandle& firstHandle(const Napi::CallbackInfo& info) {
-  TensorHandle* handle = handleOf(Environment::of(info.Env()), info[0]);
-  if (handle == nullptr) {
-    throw BridgeError("ERR_ARGUMENT", "tensor must be a Tensor of this thread, got " +
-                                          describeValue(info[0]));
-  }
-  return *handle;
-}
-
+// An object without a native tensor (`new Tensor()` from JS) counts as disposed of: a scope that
+// holds one must still be able to dispose of the rest.
 Napi::Value dispose(const Napi::CallbackInfo& info) {
-  disposeHandle(firstHandle(info));
+  TensorHandle* handle = handleOf(Environment::of(info.Env()), info[0]);
+  if (handle != nullptr) disposeHandle(*handle);
   return info.Env().Undefined();
 }
 
 Napi::Value isDisposed(const Napi::CallbackInfo& info) {
-  return Napi::Boolean::New(info.Env(), firstHandle(info).disposed);
+  const TensorHandle* handle = handleOf(Environment::of(info.Env()), info[0]);
+  return Napi::Boolean::New(info.Env(), handle == nullptr || handle->disposed);
 }
 
 }  // namespace

@@ -94,7 +94,14 @@ void Worker::settle(std::unique_ptr<Pending> pending) {
       pending->failure = std::current_exception();
     }
   }
-  pending->deferred.Reject(makeError(env, pending->failure).Value());
+  // An exception that left this callback would leave the promise unsettled for ever.
+  napi_value reason = env.Undefined();
+  try {
+    reason = makeError(env, pending->failure).Value();
+  } catch (...) {
+    reason = Napi::Error::New(env, "unknown native error").Value();
+  }
+  pending->deferred.Reject(reason);
 }
 
 }  // namespace torchformer::bind

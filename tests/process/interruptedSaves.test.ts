@@ -24,7 +24,9 @@ afterEach(() => rmSync(root, { recursive: true, force: true }));
 /** Starts a child that saves without end, and kills it some time after its first save. */
 async function killWhileSaving(args: string[], delay: number): Promise<void> {
   const saver = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
-  const exit = new Promise<NodeJS.Signals | null>((resolve) => saver.on('exit', (_code, signal) => resolve(signal)));
+  const exit = new Promise<NodeJS.Signals | null>((resolve) =>
+    saver.on('exit', (_code, signal) => resolve(signal)),
+  );
   await new Promise((resolve) => saver.stdout.once('data', resolve));
   await sleep(delay);
   saver.kill('SIGKILL');
@@ -37,7 +39,7 @@ async function expectWholeModel(): Promise<void> {
   const value = config.training?.['value'];
   expect([1, 2]).toContain(value);
   for (const parameter of model.parameters()) {
-    expect(new Set(parameter.data())).toEqual(new Set([value]));
+    expect(new Set(parameter.data() as Float32Array)).toEqual(new Set([value]));
   }
   model.dispose();
 }
@@ -57,10 +59,17 @@ describe('a process that is killed while it saves', () => {
 
   test('leaves the old or the new folder also where two renames are needed', async () => {
     for (let round = 0; round < 20; round++) {
-      await killWhileSaving([child('replaceTexts.mjs'), replaceFolderUrl, folder], (round * 7) % 23);
+      await killWhileSaving(
+        [child('replaceTexts.mjs'), replaceFolderUrl, folder],
+        (round * 7) % 23,
+      );
       const [a, b] = await readFolder(
         folder,
-        async (path) => [await readFile(join(path, 'a'), 'utf8'), await readFile(join(path, 'b'), 'utf8')] as const,
+        async (path) =>
+          [
+            await readFile(join(path, 'a'), 'utf8'),
+            await readFile(join(path, 'b'), 'utf8'),
+          ] as const,
         async () => undefined,
       );
       expect(a).toMatch(/^\d+$/);
@@ -101,7 +110,15 @@ describe('a disk that takes no more', () => {
     // A limit on the size of files stops the writing in the middle, as a full disk does.
     const { status, stderr } = spawnSync(
       'bash',
-      ['-c', 'ulimit -f 200; exec "$@"', 'bash', process.execPath, child('saveModels.mjs'), folder, '2'],
+      [
+        '-c',
+        'ulimit -f 200; exec "$@"',
+        'bash',
+        process.execPath,
+        child('saveModels.mjs'),
+        folder,
+        '2',
+      ],
       { encoding: 'utf8' },
     );
     expect(status).toBe(1);
@@ -114,28 +131,42 @@ describe('a disk that takes no more', () => {
   });
 
   // A file system of 1 MB needs the right to mount one, at least in a namespace of its own.
-  const canMount = spawnSync('unshare', ['-Urm', 'mount', '-t', 'tmpfs', 'tmpfs', tmpdir()]).status === 0;
+  const canMount =
+    spawnSync('unshare', ['-Urm', 'mount', '-t', 'tmpfs', 'tmpfs', tmpdir()]).status === 0;
 
-  test.skipIf(!canMount)('that is really full, too (skipped where no file system can be mounted)', async () => {
-    const script = [
-      'mount -t tmpfs -o size=1m tmpfs "$1"',
-      '"$2" "$3" "$1/model" 1 || exit 9',
-      'head -c 600000 /dev/zero > "$1/filler"',
-      '"$2" "$3" "$1/model" 2; echo "rc $?"',
-      'ls -A "$1"; cp -r "$1/model" "$4"',
-    ].join('\n');
-    const mountPoint = mkdtempSync(join(root, 'mnt-'));
-    const copy = join(root, 'model');
-    const result = spawnSync(
-      'unshare',
-      ['-Urm', 'bash', '-c', script, 'bash', mountPoint, process.execPath, child('saveModels.mjs'), copy],
-      { encoding: 'utf8' },
-    );
-    expect(result.stderr).toMatch(/cannot save .*model: no space left on the device/);
-    expect(result.stdout).toContain('rc 1\nfiller\nmodel\n');
-    await expectWholeModel();
-    const file = await readSafetensors(join(copy, 'model.safetensors'));
-    await file.close();
-    expect(readFileSync(join(copy, 'config.json'), 'utf8')).toContain('"value": 1');
-  });
+  test.skipIf(!canMount)(
+    'that is really full, too (skipped where no file system can be mounted)',
+    async () => {
+      const script = [
+        'mount -t tmpfs -o size=1m tmpfs "$1"',
+        '"$2" "$3" "$1/model" 1 || exit 9',
+        'head -c 600000 /dev/zero > "$1/filler"',
+        '"$2" "$3" "$1/model" 2; echo "rc $?"',
+        'ls -A "$1"; cp -r "$1/model" "$4"',
+      ].join('\n');
+      const mountPoint = mkdtempSync(join(root, 'mnt-'));
+      const copy = join(root, 'model');
+      const result = spawnSync(
+        'unshare',
+        [
+          '-Urm',
+          'bash',
+          '-c',
+          script,
+          'bash',
+          mountPoint,
+          process.execPath,
+          child('saveModels.mjs'),
+          copy,
+        ],
+        { encoding: 'utf8' },
+      );
+      expect(result.stderr).toMatch(/cannot save .*model: no space left on the device/);
+      expect(result.stdout).toContain('rc 1\nfiller\nmodel\n');
+      await expectWholeModel();
+      const file = await readSafetensors(join(copy, 'model.safetensors'));
+      await file.close();
+      expect(readFileSync(join(copy, 'config.json'), 'utf8')).toContain('"value": 1');
+    },
+  );
 });

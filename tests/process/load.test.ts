@@ -55,7 +55,7 @@ describe('loading the addon', () => {
       import { Worker } from 'node:worker_threads';
       import { tensor } from 'torchformer';
       const run = () => new Promise((resolve, reject) => {
-        const worker = new Worker('${worker}');
+        const worker = new Worker('${worker}', { execArgv: [] });
         let answer;
         worker.on('message', (message) => (answer = message));
         worker.on('error', reject).on('exit', (code) => resolve([code, answer]));
@@ -77,7 +77,7 @@ describe('loading the addon', () => {
       import { Worker } from 'node:worker_threads';
       import { tensor } from 'torchformer';
       const code = await new Promise((resolve, reject) => {
-        new Worker('${worker}').on('error', reject).on('exit', resolve);
+        new Worker('${worker}', { execArgv: [] }).on('error', reject).on('exit', resolve);
       });
       console.log(code, tensor([2]).mul(tensor([3])).item());
     `);

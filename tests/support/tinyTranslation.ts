@@ -22,6 +22,9 @@ export const fiftyPairs = Array.from({ length: 50 }, (_, index) => {
   return { src: digit === 0 ? words : `${words} ${ones[digit]}`, tgt: String(20 + index) };
 });
 
+/** The other way round: targets of different lengths, so that their batches have padding. */
+export const raggedPairs = fiftyPairs.map(({ src, tgt }) => ({ src: tgt, tgt: src }));
+
 export interface TinyTask {
   readonly tokenizer: Tokenizer;
   readonly specialIds: SpecialIds;

@@ -45,7 +45,9 @@ describe('callAsync', () => {
     const x = ones([2], { requiresGrad: true });
     const [off] = noGrad(() => [callAsync('aten::neg', x)]) as [Promise<Tensor>];
     const on = callAsync('aten::neg', x) as Promise<Tensor>;
-    const [nested] = noGrad(() => enableGrad(() => [callAsync('aten::neg', x)])) as [Promise<Tensor>];
+    const [nested] = noGrad(() => enableGrad(() => [callAsync('aten::neg', x)])) as [
+      Promise<Tensor>,
+    ];
     expect((await off).requiresGrad).toBe(false);
     expect((await on).requiresGrad).toBe(true);
     expect((await nested).requiresGrad).toBe(true);

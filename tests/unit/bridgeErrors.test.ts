@@ -23,6 +23,12 @@ const faults: [code: TorchErrorCode, op: string, ...args: unknown[]][] = [
   ['ERR_DTYPE', 'aten::mm', a, ones([3, 2], { dtype: 'int64' })],
   ['ERR_DTYPE', 'aten::add_.Tensor', ones([2], { dtype: 'int64' }), ones([2])],
   ['ERR_OUT_OF_MEMORY', 'aten::empty.memory_format', [2 ** 50]],
+  [
+    'ERR_NOT_IMPLEMENTED',
+    'aten::_to_copy',
+    callTensor('aten::empty.memory_format', [2], { device: 'meta' }),
+    { device: 'cpu' },
+  ],
   ['ERR_UNKNOWN_OP', 'aten::no_such_op', a],
   ['ERR_ARGUMENT', 'aten::mm', a],
 ];
@@ -104,7 +110,7 @@ describe('the typed API', () => {
   });
 
   it('refuses a Tensor that `new` made', () => {
-    const empty = new Tensor();
+    const empty = new (Tensor as unknown as new () => Tensor)();
     expect((catchError(() => empty.shape) as TorchError).code).toBe('ERR_ARGUMENT');
     expect((catchError(() => empty.add(1)) as TorchError).code).toBe('ERR_ARGUMENT');
   });

@@ -72,7 +72,7 @@ function oddValues(): unknown[] {
 
 function methodNames(): string[] {
   const names = new Set<string>();
-  for (let proto: object = Tensor.prototype; proto !== Object.prototype; ) {
+  for (let proto: object = Tensor.prototype; proto !== Object.prototype;) {
     for (const [name, property] of Object.entries(Object.getOwnPropertyDescriptors(proto))) {
       if (typeof property.value === 'function' && name !== 'constructor') names.add(name);
     }

@@ -50,7 +50,12 @@ class ToyModel extends Module {
 
   decode(_memory: Tensor, _srcMask: Tensor, tgt: Tensor): Tensor {
     this.decodedRows.push(tgt.shape[0] as number);
-    return tidy(() => tgt.unsqueeze(2).eq(tensor([0, 1, 2, 3, 4, 5], { dtype: 'int64' })).float());
+    return tidy(() =>
+      tgt
+        .unsqueeze(2)
+        .eq(tensor([0, 1, 2, 3, 4, 5], { dtype: 'int64' }))
+        .float(),
+    );
   }
 }
 
@@ -98,8 +103,12 @@ describe('greedy decoding', () => {
   });
 
   test('is cut off at maxLength, the end token included, and says so', async () => {
-    expect(await decodeToy(new ToyModel(), 1, { maxLength: 2 })).toEqual([{ ids: [3, 5], ended: false }]);
-    expect(await decodeToy(new ToyModel(), 1, { maxLength: 3 })).toEqual([{ ids: [3, 5], ended: true }]);
+    expect(await decodeToy(new ToyModel(), 1, { maxLength: 2 })).toEqual([
+      { ids: [3, 5], ended: false },
+    ]);
+    expect(await decodeToy(new ToyModel(), 1, { maxLength: 3 })).toEqual([
+      { ids: [3, 5], ended: true },
+    ]);
   });
 
   test('gives the event loop a turn between two steps', async () => {
@@ -142,8 +151,12 @@ describe('greedy decoding', () => {
     const run = (options: object) => greedy(model, src, mask, { ...ids, maxLength: 3, ...options });
     await expect(run({ eos: 0 })).rejects.toThrow(/pad and eos are both 0/);
     await expect(run({ bos: 6 })).rejects.toThrow(/bos must be an id from 0 to 5/);
-    await expect(run({ maxLength: 0 })).rejects.toThrow(/maxLength must be an integer at least 1, got 0/);
-    await expect(run({ maxLength: undefined })).rejects.toThrow(/no position table to end at; give maxLength/);
+    await expect(run({ maxLength: 0 })).rejects.toThrow(
+      /maxLength must be an integer at least 1, got 0/,
+    );
+    await expect(run({ maxLength: undefined })).rejects.toThrow(
+      /no position table to end at; give maxLength/,
+    );
     await expect(run({ beams: 4 })).rejects.toThrow(/unknown option "beams"/);
     src.dispose();
     mask.dispose();
@@ -158,7 +171,11 @@ describe('with a real model', () => {
     [1, 4, 4, 4, 4, 4, 4, 2],
   ];
 
-  async function decode(model: Transformer, rows: number[][], maxLength?: number): Promise<Decoded[]> {
+  async function decode(
+    model: Transformer,
+    rows: number[][],
+    maxLength?: number,
+  ): Promise<Decoded[]> {
     const width = Math.max(...rows.map((row) => row.length));
     const src = tensor(
       rows.map((row) => [...row, ...Array<number>(width - row.length).fill(0)]),
@@ -166,7 +183,10 @@ describe('with a real model', () => {
     );
     const mask = paddingMask(src, 0);
     try {
-      return await greedy(model, src, mask, { ...ids, ...(maxLength === undefined ? {} : { maxLength }) });
+      return await greedy(model, src, mask, {
+        ...ids,
+        ...(maxLength === undefined ? {} : { maxLength }),
+      });
     } finally {
       src.dispose();
       mask.dispose();
@@ -184,9 +204,10 @@ describe('with a real model', () => {
 
   test('targets are at most as long as the position table', async () => {
     const model = tinyModel(20, { maxLen: 8 }).eval();
-    for (const { ids: output } of await decode(model, sources)) expect(output.length).toBeLessThanOrEqual(8);
+    for (const { ids: output } of await decode(model, sources))
+      expect(output.length).toBeLessThanOrEqual(8);
     await expect(decode(model, sources, 9)).rejects.toThrow(
-      'greedy: maxLength 9 is more than the 8 positions of the model\'s table',
+      "greedy: maxLength 9 is more than the 8 positions of the model's table",
     );
     model.dispose();
   });
@@ -229,7 +250,9 @@ describe('Translator', () => {
   });
 
   test('leaves special tokens out that a text spells', async () => {
-    expect(await translator.translate(['<eos>six<pad>ty<bos>'])).toEqual(await translator.translate(['sixty']));
+    expect(await translator.translate(['<eos>six<pad>ty<bos>'])).toEqual(
+      await translator.translate(['sixty']),
+    );
     expect(await translator.translate(['<pad>'])).toEqual(['']);
   });
 
@@ -245,16 +268,24 @@ describe('Translator', () => {
       .catch((fault: unknown) => fault);
     expect(error).toBeInstanceOf(TextTooLongError);
     expect(error).toMatchObject({ index: 1, tokens: 25, limit: 24 });
-    expect((error as Error).message).toContain("texts[1] has 25 tokens (with bos and eos), the model's position table 24");
+    expect((error as Error).message).toContain(
+      "texts[1] has 25 tokens (with bos and eos), the model's position table 24",
+    );
   });
 
   test('stops at a signal', async () => {
-    await expect(translator.translate(texts, { signal: AbortSignal.abort(new Error('no')) })).rejects.toThrow('no');
+    await expect(
+      translator.translate(texts, { signal: AbortSignal.abort(new Error('no')) }),
+    ).rejects.toThrow('no');
   });
 
   test('refuses what is no list of texts', async () => {
-    await expect(translator.translate('sixty' as unknown as string[])).rejects.toThrow(/must be an array of strings/);
-    await expect(translator.translate(['a', 7 as unknown as string])).rejects.toThrow(/texts\[1\] must be a string, got 7/);
+    await expect(translator.translate('sixty' as unknown as string[])).rejects.toThrow(
+      /must be an array of strings/,
+    );
+    await expect(translator.translate(['a', 7 as unknown as string])).rejects.toThrow(
+      /texts\[1\] must be a string, got 7/,
+    );
     await expect(translator.translate([], { batchSize: 0 })).rejects.toThrow(RangeError);
   });
 

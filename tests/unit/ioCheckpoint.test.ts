@@ -66,9 +66,15 @@ async function faultOf(folder: string): Promise<string> {
   return (error as Error).message.replaceAll(folder, '');
 }
 
-function editConfig(folder: string, edit: (config: Record<string, any>) => void): void {
+interface ConfigFile {
+  [key: string]: unknown;
+  model: Record<string, unknown> & { vocabSize: number };
+  specialIds: { pad: number; bos: number; eos: number } | null;
+}
+
+function editConfig(folder: string, edit: (config: ConfigFile) => void): void {
   const path = join(folder, 'config.json');
-  const config = JSON.parse(readFileSync(path, 'utf8')) as Record<string, any>;
+  const config = JSON.parse(readFileSync(path, 'utf8')) as ConfigFile;
   edit(config);
   writeFileSync(path, JSON.stringify(config));
 }
@@ -83,7 +89,11 @@ describe('a saved model', () => {
       columns: { source: 'en', target: 'zh' },
       training: { epoch: 3, validationLoss: 1.25 },
     });
-    expect(readdirSync(folder).sort()).toEqual(['config.json', 'model.safetensors', 'tokenizer.json']);
+    expect(readdirSync(folder).sort()).toEqual([
+      'config.json',
+      'model.safetensors',
+      'tokenizer.json',
+    ]);
     const loaded = await loadModel(folder);
     expect(loaded.config).toEqual({
       model: model.config,
@@ -165,10 +175,22 @@ describe('a damaged folder is an error that names the file and the fault', () =>
       },
       /^\/model\.safetensors: truncated: the tensors need \d+ bytes of data, the file has \d+/,
     ],
-    ['no weights', (folder) => rmSync(join(folder, 'model.safetensors')), '/model.safetensors: no such file'],
-    ['no config', (folder) => rmSync(join(folder, 'config.json')), ': no model in it: there is no config.json'],
+    [
+      'no weights',
+      (folder) => rmSync(join(folder, 'model.safetensors')),
+      '/model.safetensors: no such file',
+    ],
+    [
+      'no config',
+      (folder) => rmSync(join(folder, 'config.json')),
+      ': no model in it: there is no config.json',
+    ],
     ['no folder', (folder) => rmSync(folder, { recursive: true }), ': no such folder'],
-    ['a cut config', (folder) => truncateSync(join(folder, 'config.json'), 40), '/config.json: not valid JSON'],
+    [
+      'a cut config',
+      (folder) => truncateSync(join(folder, 'config.json'), 40),
+      '/config.json: not valid JSON',
+    ],
     [
       'a config of something else',
       (folder) => writeFileSync(join(folder, 'config.json'), '{"model_type":"marian"}'),
@@ -181,31 +203,39 @@ describe('a damaged folder is an error that names the file and the fault', () =>
     ],
     [
       'an unknown setting of the model',
-      (folder) => editConfig(folder, (config) => (config['model'].activation = 'gelu')),
+      (folder) => editConfig(folder, (config) => (config.model['activation'] = 'gelu')),
       '/config.json: makeModel: unknown option "activation"',
     ],
     [
       'another vocabulary size',
-      (folder) => editConfig(folder, (config) => (config['model'].vocabSize += 1)),
+      (folder) => editConfig(folder, (config) => (config.model.vocabSize += 1)),
       '/model.safetensors: generator.proj.weight is [',
     ],
     [
       'another number of layers',
-      (folder) => editConfig(folder, (config) => (config['model'].N = 5)),
+      (folder) => editConfig(folder, (config) => (config.model['N'] = 5)),
       '/model.safetensors: 1 encoder layers, but /config.json says N 5',
     ],
     [
       'another inner size',
-      (folder) => editConfig(folder, (config) => (config['model'].dFf = 7)),
+      (folder) => editConfig(folder, (config) => (config.model['dFf'] = 7)),
       /^\/model\.safetensors: loadStateDict: the state dict does not fit Transformer; nothing was loaded/,
     ],
-    ['an unknown dtype', (folder) => editConfig(folder, (config) => (config['dtype'] = 'int8')), '/config.json: dtype must be one of'],
+    [
+      'an unknown dtype',
+      (folder) => editConfig(folder, (config) => (config['dtype'] = 'int8')),
+      '/config.json: dtype must be one of',
+    ],
     [
       'pad and eos the same',
-      (folder) => editConfig(folder, (config) => (config['specialIds'].pad = config['specialIds'].eos)),
+      (folder) => editConfig(folder, (config) => (config.specialIds = { pad: 2, bos: 1, eos: 2 })),
       '/config.json: specialIds: pad and eos are both 2',
     ],
-    ['a cut tokenizer', (folder) => truncateSync(join(folder, 'tokenizer.json'), 100), '/tokenizer.json: tokenizer: not valid JSON'],
+    [
+      'a cut tokenizer',
+      (folder) => truncateSync(join(folder, 'tokenizer.json'), 100),
+      '/tokenizer.json: tokenizer: not valid JSON',
+    ],
   ])('%s', async (_name, damage, message) => {
     const folder = await saved();
     damage(folder);
@@ -226,9 +256,13 @@ describe('a damaged folder is an error that names the file and the fault', () =>
 
   test('weights of other names', async () => {
     const folder = await saved();
-    const state = new Map([...model.stateDict()].map(([name, value]) => [name.replace('self_attn', 'attn'), value]));
+    const state = new Map(
+      [...model.stateDict()].map(([name, value]) => [name.replace('self_attn', 'attn'), value]),
+    );
     await writeSafetensors(join(folder, 'model.safetensors'), state);
-    expect(await faultOf(folder)).toMatch(/missing: "encoder\.layers\.0\.self_attn\.linears\.0\.weight"/);
+    expect(await faultOf(folder)).toMatch(
+      /missing: "encoder\.layers\.0\.self_attn\.linears\.0\.weight"/,
+    );
   });
 
   test('a translator needs the tokenizer and the ids', async () => {
@@ -236,7 +270,7 @@ describe('a damaged folder is an error that names the file and the fault', () =>
     rmSync(join(folder, 'tokenizer.json'));
     await expect(Translator.load(folder)).rejects.toThrow(/it has no tokenizer\.json/);
     const withoutIds = await saved();
-    editConfig(withoutIds, (config) => (config['specialIds'] = null));
+    editConfig(withoutIds, (config) => (config.specialIds = null));
     await expect(Translator.load(withoutIds)).rejects.toThrow(/config\.json has no specialIds/);
   });
 });
@@ -285,7 +319,9 @@ describe('saving', () => {
     writeFileSync(join(folder, 'config.json'), '{"name":"another program"}');
     await expect(saveModel(folder, model)).rejects.toMatchObject({
       code: 'ERR_CHECKPOINT',
-      message: expect.stringContaining('holds files but no model (config.json, thesis.tex)') as string,
+      message: expect.stringContaining(
+        'holds files but no model (config.json, thesis.tex)',
+      ) as string,
     });
     expect(readdirSync(folder).sort()).toEqual(['config.json', 'thesis.tex']);
   });
@@ -308,7 +344,9 @@ describe('saving', () => {
     try {
       await expect(saveModel(folder, model)).rejects.toMatchObject({
         code: 'ERR_CHECKPOINT',
-        message: expect.stringMatching(/cannot save .*: permission denied .*; what was there before is unchanged/) as string,
+        message: expect.stringMatching(
+          /cannot save .*: permission denied .*; what was there before is unchanged/,
+        ) as string,
       });
     } finally {
       if (isRoot) process.seteuid?.(0);
@@ -322,7 +360,9 @@ describe('saving', () => {
   test('of a model that makeModel did not make is refused with the way out', async () => {
     const { encoder, decoder, srcEmbed, tgtEmbed } = model;
     const own = new Transformer(encoder, decoder, srcEmbed, tgtEmbed, new Generator(32, 5));
-    await expect(saveModel(fresh(), own)).rejects.toThrow(/not made by makeModel.*writeSafetensors/s);
+    await expect(saveModel(fresh(), own)).rejects.toThrow(
+      /not made by makeModel.*writeSafetensors/s,
+    );
     expect(own.generator.proj).toBeInstanceOf(Linear);
     own.generator.dispose();
   });

@@ -40,7 +40,9 @@ function written(content: Uint8Array): string {
   return path;
 }
 
-async function faultOf(content: Uint8Array): Promise<{ code: string; message: string; path: string }> {
+async function faultOf(
+  content: Uint8Array,
+): Promise<{ code: string; message: string; path: string }> {
   const path = written(content);
   const error: unknown = await readSafetensors(path).then(
     async (file) => {
@@ -76,28 +78,88 @@ describe('a header that lies is refused, each lie with its own message', () => {
       8,
       'the header has the name "a" twice',
     ],
-    ['a key of an entry twice', '{"a":{"dtype":"F32","shape":[1],"shape":[1],"data_offsets":[0,4]}}', 4, 'the name "shape" twice'],
-    ['overlapping tensors', { a: f32(0, 8), b: f32(4, 12) }, 12, 'tensors "a" and "b" overlap at data offset 4'],
-    ['a hole', { a: f32(0, 4), b: f32(8, 12) }, 12, 'hole in the data: no tensor covers the offsets 4 to 8'],
-    ['a hole at the start', { a: f32(4, 8) }, 8, 'hole in the data: no tensor covers the offsets 0 to 4'],
+    [
+      'a key of an entry twice',
+      '{"a":{"dtype":"F32","shape":[1],"shape":[1],"data_offsets":[0,4]}}',
+      4,
+      'the name "shape" twice',
+    ],
+    [
+      'overlapping tensors',
+      { a: f32(0, 8), b: f32(4, 12) },
+      12,
+      'tensors "a" and "b" overlap at data offset 4',
+    ],
+    [
+      'a hole',
+      { a: f32(0, 4), b: f32(8, 12) },
+      12,
+      'hole in the data: no tensor covers the offsets 4 to 8',
+    ],
+    [
+      'a hole at the start',
+      { a: f32(4, 8) },
+      8,
+      'hole in the data: no tensor covers the offsets 0 to 4',
+    ],
     ['bytes after the last tensor', { a: f32(0, 4) }, 8, '4 bytes after the last tensor'],
-    ['an end past the file', { a: f32(0, 12) }, 8, 'truncated: the tensors need 12 bytes of data, the file has 8'],
-    ['a shape that needs more bytes', { a: f32(0, 4, [2]) }, 4, 'F32 of shape [2] takes 8 bytes, but its data_offsets [0,4] hold 4'],
-    ['a shape whose product overflows', { a: f32(0, 4, [2 ** 32, 2 ** 32]) }, 4, 'overflows: more than 2^53 - 1 bytes'],
+    [
+      'an end past the file',
+      { a: f32(0, 12) },
+      8,
+      'truncated: the tensors need 12 bytes of data, the file has 8',
+    ],
+    [
+      'a shape that needs more bytes',
+      { a: f32(0, 4, [2]) },
+      4,
+      'F32 of shape [2] takes 8 bytes, but its data_offsets [0,4] hold 4',
+    ],
+    [
+      'a shape whose product overflows',
+      { a: f32(0, 4, [2 ** 32, 2 ** 32]) },
+      4,
+      'overflows: more than 2^53 - 1 bytes',
+    ],
     ['negative offsets', { a: f32(-4, 0, [1]) }, 4, 'its data_offsets [-4,0] are negative'],
     ['reversed offsets', { a: f32(4, 0, [1]) }, 4, 'its data_offsets [4,0] are reversed'],
     ['fractional offsets', { a: f32(0, 1.5, [1]) }, 4, 'its data_offsets [0,1.5] must be integers'],
-    ['offsets beyond 2^53', '{"a":{"dtype":"U8","shape":[1],"data_offsets":[9007199254740992,9007199254740993]}}', 1, 'go beyond 2^53 - 1'],
-    ['three offsets', { a: { dtype: 'F32', shape: [1], data_offsets: [0, 4, 4] } }, 4, 'must be two numbers, got [0,4,4]'],
-    ['an unknown dtype', { a: { dtype: 'F31', shape: [1], data_offsets: [0, 4] } }, 4, 'unknown dtype "F31"; known: BOOL'],
-    ['a dtype named like a method of objects', { a: { dtype: 'toString', shape: [1], data_offsets: [0, 4] } }, 4, 'unknown dtype "toString"'],
+    [
+      'offsets beyond 2^53',
+      '{"a":{"dtype":"U8","shape":[1],"data_offsets":[9007199254740992,9007199254740993]}}',
+      1,
+      'go beyond 2^53 - 1',
+    ],
+    [
+      'three offsets',
+      { a: { dtype: 'F32', shape: [1], data_offsets: [0, 4, 4] } },
+      4,
+      'must be two numbers, got [0,4,4]',
+    ],
+    [
+      'an unknown dtype',
+      { a: { dtype: 'F31', shape: [1], data_offsets: [0, 4] } },
+      4,
+      'unknown dtype "F31"; known: BOOL',
+    ],
+    [
+      'a dtype named like a method of objects',
+      { a: { dtype: 'toString', shape: [1], data_offsets: [0, 4] } },
+      4,
+      'unknown dtype "toString"',
+    ],
     ['a negative length', { a: f32(0, 4, [-1]) }, 4, 'its shape [-1] must hold integers'],
     ['a shape that is no array', { a: f32(0, 4, 1) }, 4, 'its shape must be an array, got 1'],
     ['an entry that is no object', { a: 7 }, 0, 'its entry must be an object, got 7'],
     ['an array as header', [f32(0, 4)], 4, 'the header must be a JSON object, got an array of 1'],
     ['null as header', 'null', 0, 'the header must be a JSON object, got null'],
     ['no JSON', '{"a":', 0, 'the header is not valid JSON'],
-    ['metadata that is no text', { __metadata__: { epoch: 3 } }, 0, '__metadata__ "epoch" must be a string, got 3'],
+    [
+      'metadata that is no text',
+      { __metadata__: { epoch: 3 } },
+      0,
+      '__metadata__ "epoch" must be a string, got 3',
+    ],
     ['metadata that is no object', { __metadata__: [] }, 0, '__metadata__ must be an object'],
   ];
   test.each(cases)('%s', async (_name, header, dataBytes, message) => {
@@ -106,7 +168,8 @@ describe('a header that lies is refused, each lie with its own message', () => {
 
   test('all messages differ', async () => {
     const messages = new Set<string>();
-    for (const [, header, dataBytes] of cases) messages.add((await faultOf(fileOf(header, dataBytes))).message);
+    for (const [, header, dataBytes] of cases)
+      messages.add((await faultOf(fileOf(header, dataBytes))).message);
     // The two spellings of one name twice are the same fault.
     expect(messages.size).toBe(cases.length - 1);
   });
@@ -118,7 +181,9 @@ describe('a header that lies is refused, each lie with its own message', () => {
   });
 
   test('a file shorter than the header length', async () => {
-    expect((await faultOf(Buffer.alloc(5))).message).toContain('5 bytes, but the header length alone takes 8');
+    expect((await faultOf(Buffer.alloc(5))).message).toContain(
+      '5 bytes, but the header length alone takes 8',
+    );
   });
 
   test('a header length beyond the file', async () => {
@@ -134,7 +199,9 @@ describe('a header that lies is refused, each lie with its own message', () => {
   });
 
   test('__proto__ as a name is an ordinary name', async () => {
-    const path = written(fileOf('{"__proto__":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}', 4));
+    const path = written(
+      fileOf('{"__proto__":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}', 4),
+    );
     const file = await readSafetensors(path);
     expect(file.names).toEqual(['__proto__']);
     await file.close();
@@ -156,7 +223,10 @@ const fromPython =
   'ICAgICABAAAAAAAgAP//////////mpmZmZmZuT8AAAAAAACAPwAAAEAAAEBAAACAQAAAoED+////cBEBAMA/gMMAPg' +
   'DA/v8DAIB/AP8BAAE=';
 
-const expected: Record<string, { dtype: string; shape: number[]; data: ArrayLike<number | bigint> }> = {
+const expected: Record<
+  string,
+  { dtype: string; shape: number[]; data: ArrayLike<number | bigint> }
+> = {
   b: { dtype: 'bool', shape: [3], data: Uint8Array.of(1, 0, 1) },
   u8: { dtype: 'uint8', shape: [2], data: Uint8Array.of(0, 255) },
   i8: { dtype: 'int8', shape: [2], data: Int8Array.of(-128, 127) },
@@ -208,12 +278,19 @@ describe('reading and writing', () => {
 
   test('a transposed tensor is written in row-major order', async () => {
     const path = join(folder, 'strided.safetensors');
-    const matrix = tensor([[1, 2, 3], [4, 5, 6]]);
+    const matrix = tensor([
+      [1, 2, 3],
+      [4, 5, 6],
+    ]);
     const transposed = matrix.t();
     await writeSafetensors(path, { transposed });
     const file = await readSafetensors(path);
     const read = await file.tensor('transposed');
-    expect(read.toArray()).toEqual([[1, 4], [2, 5], [3, 6]]);
+    expect(read.toArray()).toEqual([
+      [1, 4],
+      [2, 5],
+      [3, 6],
+    ]);
     await file.close();
     for (const used of [matrix, transposed, read]) used.dispose();
   });
@@ -361,7 +438,9 @@ describe('a save replaces the target only when it is complete', () => {
 
   test('temporaries of dead processes are removed at the next save, those of live ones stay', async () => {
     const path = join(folder, 'stale.safetensors');
-    const dead = Number(execFileSync(process.execPath, ['-p', 'process.pid'], { encoding: 'utf8' }));
+    const dead = Number(
+      execFileSync(process.execPath, ['-p', 'process.pid'], { encoding: 'utf8' }),
+    );
     const stale = `.stale.safetensors.${dead}-0-0.tmp`;
     const alive = `.stale.safetensors.${process.ppid}-0-0.tmp`;
     const other = `.stale.safetensors.notes.tmp`;

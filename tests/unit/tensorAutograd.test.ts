@@ -70,10 +70,16 @@ describe('backward', () => {
   it('reaches through views, indexing and masks', () => {
     const x = leaf([1, 2, 3, 4]);
     const picked = x.reshape(2, 2).t().select(0, 1);
-    picked.maskedFill(tensor([true, false]), 0).mul(tensor([5, 7])).sum().backward();
+    picked
+      .maskedFill(tensor([true, false]), 0)
+      .mul(tensor([5, 7]))
+      .sum()
+      .backward();
     expect(gradOf(x)).toEqual([0, 0, 0, 7]);
     const y = leaf([1, 2, 3]);
-    y.index(tensor([2n, 2n, 0n])).sum().backward();
+    y.index(tensor([2n, 2n, 0n]))
+      .sum()
+      .backward();
     expect(gradOf(y)).toEqual([1, 0, 2]);
   });
 
@@ -162,10 +168,16 @@ describe('backward refuses', () => {
   });
 
   it('unknown options and wrong kinds', () => {
-    expect(() => leaf(1).backward({ keepGraph: true } as never)).toThrow(/unknown option "keepGraph"/);
-    expect(() => leaf(1).backward({ retainGraph: 1 as never })).toThrow(/retainGraph must be true or/);
+    expect(() => leaf(1).backward({ keepGraph: true } as never)).toThrow(
+      /unknown option "keepGraph"/,
+    );
+    expect(() => leaf(1).backward({ retainGraph: 1 as never })).toThrow(
+      /retainGraph must be true or/,
+    );
     expect(() => leaf(1).backward({ gradient: 1 as never })).toThrow(/gradient must be a Tensor/);
-    expect(() => leaf(1).backward({ inputs: [1 as never] })).toThrow(/inputs\[0\] must be a Tensor/);
+    expect(() => leaf(1).backward({ inputs: [1 as never] })).toThrow(
+      /inputs\[0\] must be a Tensor/,
+    );
   });
 
   it('values overwritten after they were saved for it', () => {
@@ -231,7 +243,12 @@ describe('noGrad and enableGrad', () => {
       expect(enableGrad(() => x.mul(2).requiresGrad)).toBe(true);
       return x.mul(2);
     });
-    expect([y.requiresGrad, y.isLeaf, y.gradFn, isGradEnabled()]).toEqual([false, true, null, true]);
+    expect([y.requiresGrad, y.isLeaf, y.gradFn, isGradEnabled()]).toEqual([
+      false,
+      true,
+      null,
+      true,
+    ]);
     expect(x.mul(2).requiresGrad).toBe(true);
   });
 

@@ -107,6 +107,13 @@ describe('tensor() refuses', () => {
     ],
     ['a number beside rows', () => tensor([[1], 2] as never), TypeError, 'data[1] is 2, data[0]'],
     ['a row beside numbers', () => tensor([1, [2]] as never), TypeError, 'data[1]'],
+    [
+      'arrays that hold themselves',
+      () => tensor(circular() as never),
+      RangeError,
+      '64 arrays deep',
+    ],
+    ['cycles beside numbers', () => tensor([1, circular()] as never), TypeError, 'data[1] must be'],
     ['strings', () => tensor(['1'] as never), TypeError, 'data[0] must be a number, bigint or'],
     ['null', () => tensor([1, null] as never), TypeError, 'data[1]'],
     ['holes', () => tensor([1, , 2] as never), TypeError, 'data[1]'],
@@ -230,7 +237,11 @@ describe('functions that fill', () => {
     ['shapes of strings', () => zeros('2' as never), /zeros: shape must be an array of integers/],
     ['too many elements', () => zeros([2 ** 30, 2 ** 30]), /zeros: shape .* too many elements/],
     ['a string value', () => full([1], '1' as never), /full: value must be a number/],
-    ['unknown options', () => zeros([1], { type: 'int8' } as never), /unknown option "type"; valid/],
+    [
+      'unknown options',
+      () => zeros([1], { type: 'int8' } as never),
+      /unknown option "type"; valid/,
+    ],
     ['arange step 0', () => arange(0, 1, 0), /arange: step must not be 0/],
     ['arange the wrong way', () => arange(3, 0), /arange: step 1 does not lead from 3 to 0/],
     ['arange to infinity', () => arange(Infinity), /arange: start, end and step must be finite/],
@@ -288,3 +299,9 @@ describe('fromBytes', () => {
     expect(() => fromBytes(new Uint8Array(1), [1], 'u8' as never)).toThrow(TypeError);
   });
 });
+
+function circular(): unknown[] {
+  const list: unknown[] = [];
+  list.push(list);
+  return list;
+}

@@ -43,7 +43,9 @@ describe('elements come back as they went in', () => {
       NaN,
     ]);
     // bfloat16 has 8: 257 lies between 256 and 258.
-    expect(tensor([257, 3e38], { dtype: 'bfloat16' }).toArray()).toEqual([256, 3.00405527047391e38]);
+    expect(tensor([257, 3e38], { dtype: 'bfloat16' }).toArray()).toEqual([
+      256, 3.00405527047391e38,
+    ]);
   });
 
   it('bool as booleans in arrays and as 0 and 1 in data', () => {
@@ -78,12 +80,17 @@ describe('elements come back as they went in', () => {
     expect(x.slice(1, 1, 4, 2).data()).toEqual(new BigInt64Array([1n, 3n, 5n, 7n, 9n, 11n]));
     expect(x.slice(1, 1, 4, 2).select(0, 2).bytes().byteLength).toBe(16);
     expect(tensor([7]).expand(3).toArray()).toEqual([7, 7, 7]);
-    expect(tensor([[1.5, 2]]).half().t().toArray()).toEqual([[1.5], [2]]);
+    expect(
+      tensor([[1.5, 2]])
+        .half()
+        .t()
+        .toArray(),
+    ).toEqual([[1.5], [2]]);
   });
 
   it('as copies: writing to them changes no tensor, and disposing takes nothing away', () => {
     const x = tensor([1, 2]);
-    const copy = x.data();
+    const copy = x.data() as Float32Array;
     copy[0] = 9;
     expect(x.toArray()).toEqual([1, 2]);
     x.dispose();
@@ -106,9 +113,13 @@ describe('item()', () => {
   });
 
   it('refuses several elements, none, and integers that no number holds', () => {
-    expect(() => tensor([1, 2]).item()).toThrow(/item: needs a tensor with one element, got shape \[2\]/);
+    expect(() => tensor([1, 2]).item()).toThrow(
+      /item: needs a tensor with one element, got shape \[2\]/,
+    );
     expect(() => empty([0]).item()).toThrow(RangeError);
-    expect(() => tensor(2n ** 53n).item()).toThrow(/item: 9007199254740992 does not fit in a number/);
+    expect(() => tensor(2n ** 53n).item()).toThrow(
+      /item: 9007199254740992 does not fit in a number/,
+    );
   });
 });
 
@@ -179,7 +190,7 @@ describe('a disposed tensor', () => {
     ];
     for (const use of uses) expect((catchError(use) as TorchError).code).toBe('ERR_DISPOSED');
     expect(x.isDisposed).toBe(true);
-    expect(`${x}`).toBe('tensor(disposed)');
+    expect(String(x)).toBe('tensor(disposed)');
     expect(y.isDisposed).toBe(false);
   });
 

@@ -1,9 +1,21 @@
 import { describe, expect, it } from 'vitest';
-import { arange, cat, float, full, ones, stack, tensor, where, zeros, type Tensor } from 'torchformer';
+import {
+  arange,
+  cat,
+  float,
+  full,
+  ones,
+  stack,
+  tensor,
+  where,
+  zeros,
+  type Tensor,
+} from 'torchformer';
 
 const list = (x: Tensor): unknown => x.toArray();
 /** Rounded to 6 digits: for functions whose last bit may differ between machines. */
-const near = (x: Tensor): number[] => Array.from(x.double().data() as Float64Array, (v) => Number(v.toPrecision(6)));
+const near = (x: Tensor): number[] =>
+  Array.from(x.double().data() as Float64Array, (v) => Number(v.toPrecision(6)));
 
 describe('arithmetic', () => {
   it('adds, subtracts, multiplies and divides with tensors and numbers', () => {
@@ -40,7 +52,10 @@ describe('arithmetic', () => {
     expect(ints.add(tensor([1n, 2n])).dtype).toBe('int64');
     expect(ints.div(2).dtype).toBe('float32');
     expect(list(ints.div(2))).toEqual([0.5, 1]);
-    expect([ints.div(2, { roundingMode: 'floor' }).dtype, list(tensor([-3]).div(2, { roundingMode: 'trunc' }))]).toEqual(['int32', [-1]]);
+    expect([
+      ints.div(2, { roundingMode: 'floor' }).dtype,
+      list(tensor([-3]).div(2, { roundingMode: 'trunc' })),
+    ]).toEqual(['int32', [-1]]);
     expect(tensor([true]).add(1).dtype).toBe('int64');
     expect(tensor([1], { dtype: 'float16' }).mul(2.5).dtype).toBe('float16');
   });
@@ -114,8 +129,22 @@ describe('comparison', () => {
     expect(list(a.logicalOr(b))).toEqual([true, true, false]);
     expect(list(a.logicalNot())).toEqual([false, false, true]);
     expect([a.any().item(), a.all().item()]).toEqual([1, 0]);
-    expect(list(tensor([[1, 0], [1, 1]]).all(1, { keepdim: true }))).toEqual([[false], [true]]);
-    expect(list(tensor([[0, 0], [0, 1]]).any(0))).toEqual([false, true]);
+    expect(
+      list(
+        tensor([
+          [1, 0],
+          [1, 1],
+        ]).all(1, { keepdim: true }),
+      ),
+    ).toEqual([[false], [true]]);
+    expect(
+      list(
+        tensor([
+          [0, 0],
+          [0, 1],
+        ]).any(0),
+      ),
+    ).toEqual([false, true]);
   });
 
   it('tells NaN and infinities', () => {
@@ -162,7 +191,11 @@ describe('shapes', () => {
     expect(zeros([1, 2, 1]).squeeze().shape).toEqual([2]);
     expect(zeros([1, 2, 1]).squeeze(0).shape).toEqual([2, 1]);
     expect(zeros([1, 2, 1]).squeeze(1).shape).toEqual([1, 2, 1]);
-    expect(tensor([[1], [2]]).expand(2, 2).toArray()).toEqual([
+    expect(
+      tensor([[1], [2]])
+        .expand(2, 2)
+        .toArray(),
+    ).toEqual([
       [1, 1],
       [2, 2],
     ]);
@@ -201,7 +234,11 @@ describe('shapes', () => {
     expect(cat([x, x.narrow(1, 0, 1)], 1).shape).toEqual([2, 4]);
     expect(stack([x, x, x]).shape).toEqual([3, 2, 3]);
     expect(stack([x, x], -1).shape).toEqual([2, 3, 2]);
-    expect(arange(5).split(2).map((part) => part.toArray())).toEqual([[0, 1], [2, 3], [4]]);
+    expect(
+      arange(5)
+        .split(2)
+        .map((part) => part.toArray()),
+    ).toEqual([[0, 1], [2, 3], [4]]);
     expect(x.chunk(3, 1).map((part) => part.shape)).toEqual([
       [2, 1],
       [2, 1],
@@ -308,7 +345,11 @@ describe('matrix products', () => {
       [11, 25],
     ]);
     expect(list(a.matmul(tensor([1, 1])))).toEqual([3, 7]);
-    expect(tensor([1, 2]).matmul(tensor([3, 4])).item()).toBe(11);
+    expect(
+      tensor([1, 2])
+        .matmul(tensor([3, 4]))
+        .item(),
+    ).toBe(11);
     expect(ones([5, 2, 3]).bmm(ones([5, 3, 4])).shape).toEqual([5, 2, 4]);
     expect(ones([6, 1, 2, 3]).matmul(ones([5, 3, 4])).shape).toEqual([6, 5, 2, 4]);
     expect(list(ones([2, 0]).matmul(ones([0, 2])))).toEqual([
@@ -324,63 +365,184 @@ describe('faulty arguments name the parameter, what was expected and what came',
   const type = TypeError;
   const range = RangeError;
   const cases: [error: ErrorConstructor, message: string, run: () => unknown][] = [
-    [range, 'add: the tensor [2, 3] and other [4] cannot be broadcast: dimension -1 is 3 against 4', () => x.add(zeros([4]))],
-    [type, 'add: other must be a Tensor or a number, got an array of 2; wrap it: tensor([…])', () => x.add([1, 2] as never)],
-    [type, 'mul: other must be a Tensor or a number, got the string "2"', () => x.mul('2' as never)],
-    [type, 'mul: other must be a Tensor or a number, got undefined', () => x.mul(undefined as never)],
+    [
+      range,
+      'add: the tensor [2, 3] and other [4] cannot be broadcast: dimension -1 is 3 against 4',
+      () => x.add(zeros([4])),
+    ],
+    [
+      type,
+      'add: other must be a Tensor or a number, got an array of 2; wrap it: tensor([…])',
+      () => x.add([1, 2] as never),
+    ],
+    [
+      type,
+      'mul: other must be a Tensor or a number, got the string "2"',
+      () => x.mul('2' as never),
+    ],
+    [
+      type,
+      'mul: other must be a Tensor or a number, got undefined',
+      () => x.mul(undefined as never),
+    ],
     [type, 'mul: other must be a Tensor or a number, got null', () => x.mul(null as never)],
     [range, 'add: other must fit in 64 bits, got 9223372036854775808n', () => ints.add(2n ** 63n)],
-    [type, 'add: unknown option "beta"; valid options: alpha', () => x.add(1, { beta: 1 } as never)],
-    [type, "div: roundingMode must be 'trunc' or 'floor', got the string \"up\"", () => x.div(1, { roundingMode: 'up' as never })],
-    [range, 'add_: other [3, 3] cannot be broadcast to the shape [2, 3]', () => x.add_(zeros([3, 3]))],
-    [range, 'copy_: source [2, 2, 3] cannot be broadcast to the shape [2, 3]', () => x.copy_(zeros([2, 2, 3]))],
+    [
+      type,
+      'add: unknown option "beta"; valid options: alpha',
+      () => x.add(1, { beta: 1 } as never),
+    ],
+    [
+      type,
+      "div: roundingMode must be 'trunc' or 'floor', got the string \"up\"",
+      () => x.div(1, { roundingMode: 'up' as never }),
+    ],
+    [
+      range,
+      'add_: other [3, 3] cannot be broadcast to the shape [2, 3]',
+      () => x.add_(zeros([3, 3])),
+    ],
+    [
+      range,
+      'copy_: source [2, 2, 3] cannot be broadcast to the shape [2, 3]',
+      () => x.copy_(zeros([2, 2, 3])),
+    ],
     [range, 'eq: the tensor [2, 3] and other [2] cannot be broadcast', () => x.eq(zeros([2]))],
     [type, 'logicalAnd: other must be a Tensor, got true', () => x.logicalAnd(true as never)],
     [range, 'reshape: [2, 3] has 6 elements, which cannot take the shape [4]', () => x.reshape(4)],
-    [range, 'reshape: [2, 3] has 6 elements, which cannot take the shape [-1, -1]; only one size may be -1', () => x.reshape(-1, -1)],
-    [range, 'view: the memory of [3, 2] (strides [1, 3]) cannot be seen as [6] without a copy; use reshape', () => x.t().view(6)],
+    [
+      range,
+      'reshape: [2, 3] has 6 elements, which cannot take the shape [-1, -1]; only one size may be -1',
+      () => x.reshape(-1, -1),
+    ],
+    [
+      range,
+      'view: the memory of [3, 2] (strides [1, 3]) cannot be seen as [6] without a copy; use reshape',
+      () => x.t().view(6),
+    ],
     [range, 'reshape: shape[0] must be an integer at least -1, got 1.5', () => x.reshape(1.5, 4)],
     [range, 'flatten: startDim must not come after endDim, got 1 and 0', () => x.flatten(1, 0)],
-    [range, 'transpose: dim1 must be from -2 to 1 for a tensor with 2 dimensions, got 2', () => x.transpose(0, 2)],
+    [
+      range,
+      'transpose: dim1 must be from -2 to 1 for a tensor with 2 dimensions, got 2',
+      () => x.transpose(0, 2),
+    ],
     [range, 'transpose: dim0 must be an integer', () => x.transpose(0.5, 1)],
-    [type, 'transpose: dim1 must be an integer, got undefined', () => (x.transpose as (a: number) => unknown)(0)],
-    [range, 't: needs at most 2 dimensions, got [1, 2, 3]; use transpose(a, b)', () => x.unsqueeze(0).t()],
-    [range, 'permute: dims must name each of the 2 dimensions once, got [0, 0]', () => x.permute(0, 0)],
+    [
+      type,
+      'transpose: dim1 must be an integer, got undefined',
+      () => (x.transpose as (a: number) => unknown)(0),
+    ],
+    [
+      range,
+      't: needs at most 2 dimensions, got [1, 2, 3]; use transpose(a, b)',
+      () => x.unsqueeze(0).t(),
+    ],
+    [
+      range,
+      'permute: dims must name each of the 2 dimensions once, got [0, 0]',
+      () => x.permute(0, 0),
+    ],
     [range, 'permute: dims[1] must be from -2 to 1', () => x.permute(0, 3)],
     [range, 'unsqueeze: dim must be from -3 to 2', () => x.unsqueeze(4)],
-    [range, 'expand: the tensor [2, 3] cannot be broadcast to the shape [2, 4]', () => x.expand(2, 4)],
+    [
+      range,
+      'expand: the tensor [2, 3] cannot be broadcast to the shape [2, 4]',
+      () => x.expand(2, 4),
+    ],
     [range, 'split: size must be an integer at least 1, got 0', () => x.split(0)],
     [range, 'select: index 3 is outside dimension 1, which has size 3', () => x.select(1, 3)],
-    [range, 'narrow: start 2 with length 2 is outside dimension 1, which has size 3', () => x.narrow(1, 2, 2)],
+    [
+      range,
+      'narrow: start 2 with length 2 is outside dimension 1, which has size 3',
+      () => x.narrow(1, 2, 2),
+    ],
     [range, 'slice: step must be an integer at least 1, got 0', () => x.slice(0, 0, 1, 0)],
     [range, 'sum: dim must be from -2 to 1 for a tensor with 2 dimensions, got 2', () => x.sum(2)],
-    [type, 'sum: dim must be an integer or an array of integers, got the string "0"', () => x.sum('0' as never)],
-    [type, 'sum: unknown option "keepDim"; valid options: dtype, keepdim', () => x.sum(0, { keepDim: true } as never)],
+    [
+      type,
+      'sum: dim must be an integer or an array of integers, got the string "0"',
+      () => x.sum('0' as never),
+    ],
+    [
+      type,
+      'sum: unknown option "keepDim"; valid options: dtype, keepdim',
+      () => x.sum(0, { keepDim: true } as never),
+    ],
     [type, 'sum: keepdim must be true or false, got 1', () => x.sum(0, { keepdim: 1 as never })],
+    [
+      type,
+      "mean: needs a floating tensor, got int64; convert it: to({ dtype: 'float32' })",
+      () => ints.mean(),
+    ],
+    [type, 'std: needs a floating tensor, got int64', () => ints.std(0)],
+    [type, 'softmax: needs a floating tensor, got int64', () => ints.softmax(0)],
+    [type, 'max: keepdim needs a dim', () => x.max(undefined as never, { keepdim: true })],
+    [type, 'any: keepdim needs a dim', () => x.any(undefined, { keepdim: true })],
     [range, 'max: a tensor without elements has no max', () => zeros([0]).max()],
     [range, 'argmax: a tensor without elements has no argmax', () => zeros([0]).argmax()],
     [range, 'max: dim must be from -2 to 1', () => x.max(5)],
     [range, 'softmax: dim must be from -2 to 1', () => x.softmax(2)],
     [type, 'softmax: dim must be an integer, got undefined', () => (x.softmax as () => unknown)()],
-    [type, 'maskedFill: mask must be a bool tensor, got float32; compare first, as in mask.ne(0)', () => x.maskedFill(x, 0)],
-    [range, 'maskedFill: the tensor [2, 3] and mask [2] cannot be broadcast', () => x.maskedFill(tensor([true, true]), 0)],
-    [range, 'maskedFill: value must be a number or a 0-dim tensor, got [1]', () => x.maskedFill(x.eq(0), zeros([1]))],
+    [
+      type,
+      'maskedFill: mask must be a bool tensor, got float32; compare first, as in mask.ne(0)',
+      () => x.maskedFill(x, 0),
+    ],
+    [
+      range,
+      'maskedFill: the tensor [2, 3] and mask [2] cannot be broadcast',
+      () => x.maskedFill(tensor([true, true]), 0),
+    ],
+    [
+      range,
+      'maskedFill: value must be a number or a 0-dim tensor, got [1]',
+      () => x.maskedFill(x.eq(0), zeros([1])),
+    ],
     [type, 'where: condition must be a bool tensor, got float32', () => where(x, 1, 0)],
-    [range, 'where: condition [2, 3] and other [4] cannot be broadcast', () => where(x.eq(0), 1, zeros([4]))],
-    [type, 'gather: index must be an int64 tensor, got float32; convert it with long()', () => x.gather(0, x)],
-    [range, 'gather: index [3, 1, 1] must have as many dimensions as the tensor [2, 3]', () => x.gather(0, zeros([3, 1, 1], { dtype: 'int64' }))],
+    [
+      range,
+      'where: condition [2, 3] and other [4] cannot be broadcast',
+      () => where(x.eq(0), 1, zeros([4])),
+    ],
+    [
+      type,
+      'gather: index must be an int64 tensor, got float32; convert it with long()',
+      () => x.gather(0, x),
+    ],
+    [
+      range,
+      'gather: index [3, 1, 1] must have as many dimensions as the tensor [2, 3]',
+      () => x.gather(0, zeros([3, 1, 1], { dtype: 'int64' })),
+    ],
     [range, 'indexSelect: index must have 1 dimension, got [2, 3]', () => x.indexSelect(0, ints)],
-    [type, 'index: indices[0] must be a Tensor or null, got 0; use select or slice for numbers', () => x.index(0 as never)],
+    [
+      type,
+      'index: indices[0] must be a Tensor or null, got 0; use select or slice for numbers',
+      () => x.index(0 as never),
+    ],
     [type, 'index: indices[0] must be int64 or bool, got float32', () => x.index(x)],
-    [range, 'matmul: the inner sizes must agree, got [2, 3] and [2, 3]: 3 against 2', () => x.matmul(x)],
+    [
+      range,
+      'matmul: the inner sizes must agree, got [2, 3] and [2, 3]: 3 against 2',
+      () => x.matmul(x),
+    ],
     [range, 'mm: needs shapes [R, K] and [K, C], got [2, 3] and [2, 3]', () => x.mm(x)],
     [range, 'bmm: needs shapes [B, R, K] and [B, K, C], got [2, 3] and [2, 3]', () => x.bmm(x)],
     [type, 'matmul: other must be a Tensor, got 2', () => x.matmul(2 as never)],
     [type, 'cat: tensors must be an array of Tensors, got a Tensor', () => cat(x as never)],
     [range, 'cat: tensors must not be empty', () => cat([])],
     [type, 'cat: tensors[1] must be a Tensor, got 1', () => cat([x, 1 as never])],
-    [range, 'cat: tensors[1] has shape [2, 2], tensors[0] [2, 3]; all sizes but that of dimension 0 must agree', () => cat([x, zeros([2, 2])])],
-    [range, 'stack: tensors[1] has shape [3, 2], tensors[0] [2, 3]; all must agree', () => stack([x, x.t()])],
+    [
+      range,
+      'cat: tensors[1] has shape [2, 2], tensors[0] [2, 3]; all sizes but that of dimension 0 must agree',
+      () => cat([x, zeros([2, 2])]),
+    ],
+    [
+      range,
+      'stack: tensors[1] has shape [3, 2], tensors[0] [2, 3]; all must agree',
+      () => stack([x, x.t()]),
+    ],
     [range, 'uniform_: from must not exceed to, got 2 and 1', () => x.uniform_(2, 1)],
     [range, 'normal_: std must not be negative, got -1', () => x.normal_(0, -1)],
   ];

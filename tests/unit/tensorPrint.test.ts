@@ -27,12 +27,10 @@ describe('a tensor prints as in PyTorch', () => {
         [-3.0000,  0.1250]])`,
     ],
     ['whole floats', () => tensor([1, 2, -3]), 'tensor([ 1.,  2., -3.])'],
+    ['exact halves to even', () => tensor([0.03125, 0.09375]), 'tensor([0.0312, 0.0938])'],
+    ['minus zero', () => tensor([-0, 1]), 'tensor([-0., 1.])'],
     ['zeros', () => zeros([2, 2]), 'tensor([[0., 0.],\n        [0., 0.]])'],
-    [
-      'a wide range',
-      () => tensor([1e-5, 1, 3000]),
-      'tensor([1.0000e-05, 1.0000e+00, 3.0000e+03])',
-    ],
+    ['a wide range', () => tensor([1e-5, 1, 3000]), 'tensor([1.0000e-05, 1.0000e+00, 3.0000e+03])'],
     ['large floats', () => tensor([1e9, 1]), 'tensor([1.0000e+09, 1.0000e+00])'],
     [
       'NaN and infinities',

@@ -119,7 +119,8 @@ describe('threads', () => {
   });
 
   it('refuses what is no number of threads', () => {
-    for (const count of [0, -1, 1.5, NaN, 1e9]) expect(() => setNumThreads(count)).toThrow(RangeError);
+    for (const count of [0, -1, 1.5, NaN, 1e9])
+      expect(() => setNumThreads(count)).toThrow(RangeError);
     expect(() => setNumThreads('2' as never)).toThrow(TypeError);
   });
 });

@@ -1,15 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import {
-  callAsync,
-  keep,
-  memory,
-  Scope,
-  tensor,
-  tidy,
-  zeros,
-  type Tensor,
-} from 'torchformer';
+import { callAsync, keep, memory, Scope, tensor, tidy, zeros, type Tensor } from 'torchformer';
 
 describe('tidy', () => {
   it('disposes of everything made inside but what it returns', () => {

@@ -1,7 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import { lossCurve, ProgressBar, type EpochRecord, type History } from 'torchformer';
 
-const epoch = (number: number, step: number, train: number, validation: number | null): EpochRecord => ({
+const epoch = (
+  number: number,
+  step: number,
+  train: number,
+  validation: number | null,
+): EpochRecord => ({
   epoch: number,
   step,
   trainLoss: train,
@@ -16,13 +21,20 @@ const epoch = (number: number, step: number, train: number, validation: number |
 });
 
 const historyOf = (losses: number[], epochs: EpochRecord[]): History => ({
-  steps: losses.map((loss, index) => ({ step: index + 1, epoch: 1, loss, tokens: 10, learningRate: 0.1 })),
+  steps: losses.map((loss, index) => ({
+    step: index + 1,
+    epoch: 1,
+    loss,
+    tokens: 10,
+    learningRate: 0.1,
+  })),
   validationBatches: [],
   epochs,
 });
 
 /** The curves' path data, in the order step, train, validation. */
-const curvesOf = (svg: string) => [...svg.matchAll(/<path d="([^"]*)"[^>]*stroke-linejoin/g)].map(([, d]) => d ?? '');
+const curvesOf = (svg: string) =>
+  [...svg.matchAll(/<path d="([^"]*)"[^>]*stroke-linejoin/g)].map(([, d]) => d ?? '');
 
 describe('the loss picture', () => {
   const svg = lossCurve(historyOf([4, 3, 2, 1], [epoch(1, 2, 3.5, 3), epoch(2, 4, 1.5, 2)]));
@@ -36,13 +48,22 @@ describe('the loss picture', () => {
   });
 
   test('has axes with numbers, their names and a legend', () => {
-    for (const text of ['>step<', '>loss per target token<', '>train, each step<', '>validation, epoch mean<', '>4<', '>1<']) {
+    for (const text of [
+      '>step<',
+      '>loss per target token<',
+      '>train, each step<',
+      '>validation, epoch mean<',
+      '>4<',
+      '>1<',
+    ]) {
       expect(svg).toContain(text);
     }
   });
 
   test('draws a lower loss further down and a later step further right', () => {
-    const points = [...(curvesOf(svg)[0] ?? '').matchAll(/[ML]([\d.]+) ([\d.]+)/g)].map(([, x, y]) => [Number(x), Number(y)] as const);
+    const points = [...(curvesOf(svg)[0] ?? '').matchAll(/[ML]([\d.]+) ([\d.]+)/g)].map(
+      ([, x, y]) => [Number(x), Number(y)] as const,
+    );
     for (let index = 1; index < points.length; index++) {
       expect(points[index]?.[0]).toBeGreaterThan(points[index - 1]?.[0] as number);
       expect(points[index]?.[1]).toBeGreaterThan(points[index - 1]?.[1] as number);
@@ -56,7 +77,12 @@ describe('the loss picture', () => {
   });
 
   test('of a long run stays small', () => {
-    const long = lossCurve(historyOf(Array.from({ length: 200_000 }, (_, step) => 5 / (1 + step)), []));
+    const long = lossCurve(
+      historyOf(
+        Array.from({ length: 200_000 }, (_, step) => 5 / (1 + step)),
+        [],
+      ),
+    );
     expect(long.length).toBeLessThan(40_000);
   });
 
@@ -93,7 +119,15 @@ describe('the progress', () => {
     return { bar: new ProgressBar(stream, () => clock.now), clock, text: () => written };
   };
   const batch = (number: number, batches: number | null = 10) =>
-    ({ part: 'train', epoch: 1, epochs: 2, batch: number, batches, loss: 2.5, tokens: number * 100 }) as const;
+    ({
+      part: 'train',
+      epoch: 1,
+      epochs: 2,
+      batch: number,
+      batches,
+      loss: 2.5,
+      tokens: number * 100,
+    }) as const;
 
   test('on a terminal is one line that is rewritten, with loss, speed and time left', () => {
     const { bar, clock, text } = recorder(true);
@@ -119,7 +153,10 @@ describe('the progress', () => {
 
   test('on a narrow terminal never wraps', () => {
     let written = '';
-    const bar = new ProgressBar({ isTTY: true, columns: 20, write: (text) => (written = text) }, () => performance.now() + 1e6);
+    const bar = new ProgressBar(
+      { isTTY: true, columns: 20, write: (text) => (written = text) },
+      () => performance.now() + 1e6,
+    );
     bar.batch(batch(10));
     expect(written.replace(/[\r]|\u001b\[K/g, '').length).toBeLessThan(20);
   });

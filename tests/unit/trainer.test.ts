@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import {
   Adam,
-  batches,
+  crossEntropy,
   evaluate,
   full,
   loadModel,
@@ -12,16 +12,20 @@ import {
   noGrad,
   SGD,
   Trainer,
+  tidy,
+  tokenLossSum,
   Translator,
   type Batch,
   type BatchProgress,
   type EpochRecord,
+  type Tensor,
   type TrainerOptions,
   type TrainingReporter,
 } from 'torchformer';
 import {
   firstBatches,
   largestDifference,
+  raggedPairs,
   tinyModel,
   tinyTask,
   weightsOf,
@@ -31,7 +35,7 @@ import {
 let task: TinyTask;
 let folder: string;
 beforeAll(async () => {
-  task = await tinyTask();
+  task = await tinyTask(raggedPairs);
   folder = mkdtempSync(join(tmpdir(), 'torchformer-trainer-'));
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -85,6 +89,37 @@ function emptyBatch(): Batch {
   return { ...rest, tgtY: padding, ntokens: 0 };
 }
 
+describe('the loss of a batch', () => {
+  test('is the one of all positions with the padding ignored, and so are the gradients', () => {
+    const model = tinyModel(task.tokenizer.vocabSize);
+    const { pad } = task.specialIds;
+    const [batch] = firstBatches(task, 8, 8);
+    const { src, tgt, tgtY, srcMask, tgtMask, ntokens } = batch as Batch;
+    expect(ntokens).toBeLessThan(tgtY.numel);
+
+    const gradientsOf = (loss: Tensor) => {
+      model.zeroGrad();
+      loss.backward();
+      return Object.fromEntries(
+        model.namedParameters().map(([name, weight]) => [name, (weight.grad as Tensor).data()]),
+      );
+    };
+    tidy(() => {
+      const selected = tokenLossSum(model, batch as Batch, pad);
+      const everywhere = crossEntropy(
+        model.generator.forward(model.forward(src, tgt, srcMask, tgtMask)),
+        tgtY,
+        { ignoreIndex: pad, reduction: 'sum' },
+      );
+      expect(selected.item()).toBeCloseTo(everywhere.item(), 3);
+      const difference = largestDifference(gradientsOf(selected), gradientsOf(everywhere));
+      expect(difference).toBeLessThan(1e-4);
+    });
+    batch?.dispose();
+    model.dispose();
+  });
+});
+
 describe('one optimizer step', () => {
   test('of accumulated batches of unequal length equals that of one large batch', async () => {
     const one = setup();
@@ -97,7 +132,9 @@ describe('one optimizer step', () => {
     const [parts] = accumulated.trainer.history.steps;
     expect(parts?.tokens).toBe(whole?.tokens);
     expect(parts?.loss).toBeCloseTo(whole?.loss as number, 5);
-    expect(largestDifference(weightsOf(one.model), weightsOf(accumulated.model))).toBeLessThan(1e-6);
+    expect(largestDifference(weightsOf(one.model), weightsOf(accumulated.model))).toBeLessThan(
+      1e-6,
+    );
     one.dispose();
     accumulated.dispose();
   });
@@ -121,9 +158,16 @@ describe('one optimizer step', () => {
     const model = tinyModel(task.tokenizer.vocabSize);
     const schedule = noam({ dModel: 32, warmup: 3 });
     const optimizer = new Adam(model.parameters(), { lr: 123 });
-    const trainer = new Trainer(model, { specialIds: task.specialIds, reporter: null, optimizer, schedule });
+    const trainer = new Trainer(model, {
+      specialIds: task.specialIds,
+      reporter: null,
+      optimizer,
+      schedule,
+    });
     await trainer.fit(firstBatches(task, 5, 1), { epochs: 1 });
-    expect(trainer.history.steps.map(({ learningRate }) => learningRate)).toEqual([1, 2, 3, 4, 5].map(schedule));
+    expect(trainer.history.steps.map(({ learningRate }) => learningRate)).toEqual(
+      [1, 2, 3, 4, 5].map(schedule),
+    );
     trainer.dispose();
     optimizer.dispose();
     model.dispose();
@@ -183,7 +227,9 @@ describe('a loss that is not finite', () => {
     const before = weightsOf(model);
     await expect(trainer.fit(firstBatches(task, 4, 2), { epochs: 1 })).rejects.toMatchObject({
       code: 'ERR_NON_FINITE',
-      message: expect.stringMatching(/the loss is NaN in epoch 1, batch 1; the step was not taken/) as string,
+      message: expect.stringMatching(
+        /the loss is NaN in epoch 1, batch 1; the step was not taken/,
+      ) as string,
     });
     expect(weightsOf(model)).toEqual(before);
     expect(recorder.finished).toBe(1);
@@ -225,7 +271,10 @@ describe('validation', () => {
       graphs.push(result.requiresGrad);
       return result;
     };
-    await trainer.fit(firstBatches(task, 4, 2), { epochs: 2, validation: firstBatches(task, 3, 3) });
+    await trainer.fit(firstBatches(task, 4, 2), {
+      epochs: 2,
+      validation: firstBatches(task, 3, 3),
+    });
     expect(modes).toEqual([true, true, false, true, true, false]);
     expect(graphs).toEqual(modes);
     expect(model.training).toBe(true);
@@ -248,9 +297,9 @@ describe('validation', () => {
 
   test('of batches made with another pad id is an error that says so', async () => {
     const { model, dispose } = setup();
-    await expect(evaluate(model, firstBatches(task, 2, 2), { pad: task.specialIds.eos })).rejects.toThrow(
-      /was it made with another pad id/,
-    );
+    await expect(
+      evaluate(model, firstBatches(task, 2, 2), { pad: task.specialIds.eos }),
+    ).rejects.toThrow(/was it made with another pad id/);
     dispose();
   });
 });
@@ -270,7 +319,10 @@ describe('the event loop', () => {
       specialIds: task.specialIds,
       reporter: new Recorder(() => seen.push(turns)),
     });
-    await trainer.fit(firstBatches(task, 10, 1), { epochs: 1, validation: firstBatches(task, 10, 1) });
+    await trainer.fit(firstBatches(task, 10, 1), {
+      epochs: 1,
+      validation: firstBatches(task, 10, 1),
+    });
     running = false;
     expect(seen).toHaveLength(20);
     for (let index = 1; index < seen.length; index++) {
@@ -288,7 +340,11 @@ describe('a signal', () => {
     const recorder = new Recorder(() => {
       if (recorder.batches.length === 5) controller.abort();
     });
-    const { model, trainer, dispose } = setup({ out, tokenizer: task.tokenizer, reporter: recorder });
+    const { model, trainer, dispose } = setup({
+      out,
+      tokenizer: task.tokenizer,
+      reporter: recorder,
+    });
     const result = await trainer.fit(firstBatches(task, 20, 1), {
       epochs: 3,
       validation: firstBatches(task, 2, 2),
@@ -323,7 +379,10 @@ describe('a signal', () => {
     const out = join(folder, 'never');
     const { model, trainer, dispose } = setup({ out });
     const before = weightsOf(model);
-    const result = await trainer.fit(firstBatches(task, 2, 2), { epochs: 1, signal: AbortSignal.abort() });
+    const result = await trainer.fit(firstBatches(task, 2, 2), {
+      epochs: 1,
+      signal: AbortSignal.abort(),
+    });
     expect(result).toMatchObject({ aborted: true, steps: 0 });
     expect(weightsOf(model)).toEqual(before);
     expect(existsSync(join(out, 'last'))).toBe(false);
@@ -333,7 +392,9 @@ describe('a signal', () => {
   test('needs no handler of ours: the library adds none to the process', async () => {
     const listeners = () => ['SIGINT', 'SIGTERM'].map((name) => process.listenerCount(name));
     const before = listeners();
-    const { trainer, dispose } = setup({ reporter: new Recorder(() => expect(listeners()).toEqual(before)) });
+    const { trainer, dispose } = setup({
+      reporter: new Recorder(() => expect(listeners()).toEqual(before)),
+    });
     await trainer.fit(firstBatches(task, 2, 2), { epochs: 1 });
     expect(trainer.history.steps).toHaveLength(1);
     dispose();
@@ -354,7 +415,9 @@ describe('the folder of a run', () => {
       validation: firstBatches(task, 20, 5),
     });
     expect(readdirSync(out).sort()).toEqual(['best', 'history.json', 'last', 'loss.svg']);
-    const history = JSON.parse(readFileSync(join(out, 'history.json'), 'utf8')) as typeof result.history;
+    const history = JSON.parse(
+      readFileSync(join(out, 'history.json'), 'utf8'),
+    ) as typeof result.history;
     expect(history).toEqual(JSON.parse(JSON.stringify(result.history)));
     expect(history.steps).toHaveLength(12);
     expect(history.validationBatches).toHaveLength(12);
@@ -377,13 +440,18 @@ describe('the folder of a run', () => {
   test('with the models of an earlier run is refused unless they may go', async () => {
     const out = join(folder, 'twice');
     const first = setup({ out });
-    await first.trainer.fit(firstBatches(task, 4, 2), { epochs: 1, validation: firstBatches(task, 2, 2) });
+    await first.trainer.fit(firstBatches(task, 4, 2), {
+      epochs: 1,
+      validation: firstBatches(task, 2, 2),
+    });
     first.dispose();
     const second = setup({ out });
-    await expect(second.trainer.fit(firstBatches(task, 4, 2), { epochs: 1 })).rejects.toMatchObject({
-      code: 'ERR_CHECKPOINT',
-      message: expect.stringContaining('models of an earlier run (best/, last/)') as string,
-    });
+    await expect(second.trainer.fit(firstBatches(task, 4, 2), { epochs: 1 })).rejects.toMatchObject(
+      {
+        code: 'ERR_CHECKPOINT',
+        message: expect.stringContaining('models of an earlier run (best/, last/)') as string,
+      },
+    );
     second.dispose();
     const third = setup({ out, overwrite: true });
     await third.trainer.fit(firstBatches(task, 4, 2), { epochs: 1 });
@@ -445,7 +513,10 @@ describe('fit', () => {
       samples: ['twenty one', ''],
       tokenizer: task.tokenizer,
     });
-    await trainer.fit(firstBatches(task, 4, 2), { epochs: 1, validation: firstBatches(task, 2, 2) });
+    await trainer.fit(firstBatches(task, 4, 2), {
+      epochs: 1,
+      validation: firstBatches(task, 2, 2),
+    });
     const { specialIds, tokenizer } = task;
     const translator = new Translator(model.eval(), { tokenizer, specialIds });
     const [output] = await translator.translate(['twenty one']);
@@ -459,14 +530,22 @@ describe('options', () => {
     const model = tinyModel(task.tokenizer.vocabSize);
     const make = (options: object) => () =>
       new Trainer(model, { specialIds: task.specialIds, reporter: null, ...options });
-    expect(make({ learning_rate: 1 })).toThrow(/unknown option "learning_rate"; valid options: accumulate/);
-    expect(make({ specialIds: undefined })).toThrow(/specialIds must be { pad, bos, eos }, got undefined/);
+    expect(make({ learning_rate: 1 })).toThrow(
+      /unknown option "learning_rate"; valid options: accumulate/,
+    );
+    expect(make({ specialIds: undefined })).toThrow(
+      /specialIds must be { pad, bos, eos }, got undefined/,
+    );
     expect(make({ specialIds: { pad: 2, bos: 1, eos: 2 } })).toThrow(/pad and eos are both 2/);
-    expect(make({ specialIds: { pad: 0, bos: 1, eos: 99_999 } })).toThrow(/eos must be an id from 0 to/);
+    expect(make({ specialIds: { pad: 0, bos: 1, eos: 99_999 } })).toThrow(
+      /eos must be an id from 0 to/,
+    );
     expect(make({ accumulate: 0 })).toThrow(/accumulate must be an integer at least 1, got 0/);
     expect(make({ clip: 0 })).toThrow(/clip must be a number above 0, got 0/);
     expect(make({ nonFinite: 'ignore' })).toThrow(/nonFinite must be 'stop' or 'skip'/);
-    expect(make({ schedule: () => 1, learningRate: 1 })).toThrow(/either schedule, or learningRate/);
+    expect(make({ schedule: () => 1, learningRate: 1 })).toThrow(
+      /either schedule, or learningRate/,
+    );
     expect(make({ samples: ['a'] })).toThrow(/samples need the tokenizer/);
     model.dispose();
   });
@@ -474,7 +553,8 @@ describe('options', () => {
   test('a tokenizer with more ids than the model is refused with both numbers', () => {
     const model = tinyModel(10);
     expect(
-      () => new Trainer(model, { specialIds: { pad: 0, bos: 1, eos: 2 }, tokenizer: task.tokenizer }),
+      () =>
+        new Trainer(model, { specialIds: { pad: 0, bos: 1, eos: 2 }, tokenizer: task.tokenizer }),
     ).toThrow(`the tokenizer has ${task.tokenizer.vocabSize} ids, the model only 10`);
     model.dispose();
   });

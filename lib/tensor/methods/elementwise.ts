@@ -35,8 +35,7 @@ function binary(
   checkOperand(name, 'other', other);
   const op = other instanceof Tensor ? tensorOp : scalarOp;
   return explained(
-    () =>
-      named === undefined ? callTensor(op, self, other) : callTensor(op, self, other, named),
+    () => (named === undefined ? callTensor(op, self, other) : callTensor(op, self, other, named)),
     () => {
       if (other instanceof Tensor) {
         checkBroadcast(name, ['the tensor', 'other'], self.shape, other.shape);

@@ -9,7 +9,7 @@ import {
   explained,
 } from '../check.js';
 import { callTensor, callTensors } from '../dispatch.js';
-import { checkDType, type DType } from '../dtype.js';
+import { checkDType, isFloatingPoint, type DType } from '../dtype.js';
 import type { Tensor } from '../tensor.js';
 import { ShapeMethods } from './shape.js';
 
@@ -58,7 +58,7 @@ function keepdimOf(owner: string, options: KeepdimOptions, more: readonly string
 
 function reduce(
   self: Tensor,
-  name: string,
+  name: 'sum' | 'mean',
   op: string,
   dim: Dims | undefined,
   options: ReduceOptions,
@@ -72,7 +72,10 @@ function reduce(
       dtype === undefined
         ? callTensor(op, self, dims, keepdim)
         : callTensor(op, self, dims, keepdim, { dtype }),
-    () => checkDimsRange(name, dims, self.ndim),
+    () => {
+      checkDimsRange(name, dims, self.ndim);
+      if (name === 'mean') checkFloating(name, dtype ?? self.dtype);
+    },
   );
 }
 
@@ -89,8 +92,27 @@ function spread(
   checkNumber(name, 'correction', correction);
   return explained(
     () => callTensor(op, self, dims, { correction, keepdim }),
-    () => checkDimsRange(name, dims, self.ndim),
+    () => {
+      checkDimsRange(name, dims, self.ndim);
+      checkFloating(name, self.dtype);
+    },
   );
+}
+
+/** @throws TypeError when `keepdim` is asked for without a dimension to keep */
+function checkKeepdimHasDim(owner: string, dim: number | undefined, keepdim: boolean): void {
+  if (dim === undefined && keepdim) {
+    throw new TypeError(`${owner}: keepdim needs a dim; without one the result has no dimensions`);
+  }
+}
+
+/** @throws TypeError when the elements are integers or bools */
+function checkFloating(owner: string, dtype: DType): void {
+  if (!isFloatingPoint(dtype)) {
+    throw new TypeError(
+      `${owner}: needs a floating tensor, got ${dtype}; convert it: to({ dtype: 'float32' })`,
+    );
+  }
 }
 
 function extreme(
@@ -100,16 +122,19 @@ function extreme(
   options: KeepdimOptions,
 ): Tensor | ValuesAndIndices {
   const keepdim = keepdimOf(name, options);
-  if (dim === undefined) return explained(() => callTensor(`aten::${name}`, self), () => checkNotEmpty(name, self));
-  checkIndex(name, 'dim', dim);
-  const [values, indices] = explained(
-    () => callTensors(`aten::${name}.dim`, self, dim, keepdim),
+  checkKeepdimHasDim(name, dim, keepdim);
+  if (dim !== undefined) checkIndex(name, 'dim', dim);
+  return explained(
     () => {
-      checkDimRange(name, 'dim', dim, self.ndim);
+      if (dim === undefined) return callTensor(`aten::${name}`, self);
+      const [values, indices] = callTensors(`aten::${name}.dim`, self, dim, keepdim);
+      return { values, indices } as ValuesAndIndices;
+    },
+    () => {
+      if (dim !== undefined) checkDimRange(name, 'dim', dim, self.ndim);
       checkNotEmpty(name, self);
     },
   );
-  return { values, indices } as ValuesAndIndices;
 }
 
 function checkNotEmpty(name: string, self: Tensor): void {
@@ -141,6 +166,7 @@ function truth(
   options: KeepdimOptions,
 ): Tensor {
   const keepdim = keepdimOf(name, options);
+  checkKeepdimHasDim(name, dim, keepdim);
   if (dim === undefined) return callTensor(`aten::${name}`, self);
   return alongDim(self, name, dim, () => callTensor(`aten::${name}.dim`, self, dim, keepdim));
 }
@@ -160,7 +186,14 @@ function softmaxLike(
   checkOptions(name, options, ['dtype']);
   const { dtype } = options;
   if (dtype !== undefined) checkDType(name, 'dtype', dtype);
-  return alongDim(self, name, dim, () => callTensor(op, self, dim, dtype ?? null));
+  checkIndex(name, 'dim', dim);
+  return explained(
+    () => callTensor(op, self, dim, dtype ?? null),
+    () => {
+      checkDimRange(name, 'dim', dim, self.ndim);
+      checkFloating(name, dtype ?? self.dtype);
+    },
+  );
 }
 
 export abstract class ReductionMethods extends ShapeMethods {

@@ -1,0 +1,292 @@
+import { spawn, spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { loadModel } from 'torchformer';
+import { fiftyPairs } from '../support/tinyTranslation.js';
+
+const command = fileURLToPath(new URL('../../bin/torchformer.js', import.meta.url));
+
+function torchformer(args: string[], input = '') {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [command, ...args], {
+    encoding: 'utf8',
+    input,
+  });
+  return { status, stdout, stderr };
+}
+
+let root: string;
+let trainFile: string;
+let validateFile: string;
+beforeAll(() => {
+  root = mkdtempSync(join(tmpdir(), 'torchformer-command-'));
+  trainFile = join(root, 'train.csv');
+  validateFile = join(root, 'validate.csv');
+  const rows = fiftyPairs.map(({ src, tgt }) => `${tgt},${src}`);
+  // A byte order mark, CRLF, columns in any order, and a row without a source.
+  writeFileSync(trainFile, `\ufeff${['digits,words', ...rows, '7,'].join('\r\n')}\r\n`);
+  writeFileSync(validateFile, `digits,words\n${rows.slice(0, 10).join('\n')}\n`);
+});
+afterAll(() => rmSync(root, { recursive: true, force: true }));
+
+const trainArgs = (out: string, ...more: string[]) => [
+  'train',
+  ...['--train', trainFile, '--validate', validateFile, '--src', 'words', '--tgt', 'digits'],
+  ...['--out', out, '--vocab-size', '320', '--layers', '1', '--d-model', '32', '--d-ff', '64'],
+  ...['--heads', '4', '--dropout', '0', '--attention-dropout', '0', '--max-length', '32'],
+  ...['--threads', '1', ...more],
+];
+
+describe('torchformer train, then torchformer translate', () => {
+  let out: string;
+  let trained: ReturnType<typeof torchformer>;
+  beforeAll(() => {
+    out = join(root, 'run');
+    trained = torchformer(
+      trainArgs(
+        out,
+        '--epochs',
+        '40',
+        '--batch-size',
+        '25',
+        '--lr',
+        '3e-3',
+        '--warmup',
+        '10',
+        '--bucket',
+      ),
+    );
+  });
+
+  test('training succeeds, tells what became of the rows, and names the best model', () => {
+    expect(trained.stderr).toContain(
+      `${trainFile}: 50 pairs kept of 51 rows; left out: 1 empty (row 51)`,
+    );
+    expect(trained.stderr).toContain(
+      'pad 0 "<pad>" (found), bos 1 "<bos>" (found), eos 2 "<eos>" (found)',
+    );
+    expect(trained.stderr).toMatch(/epoch 40\/40 {2}train \d\.\d{4} {2}validation \d\.\d{4}/);
+    expect(trained.stdout).toMatch(/^.*best: epoch \d+, validation loss \d\.\d{4}\n$/);
+    expect(trained.status).toBe(0);
+    expect(readdirSync(out).sort()).toEqual(['best', 'history.json', 'last', 'loss.svg']);
+  });
+
+  test('texts as arguments give one line of output each', () => {
+    const { status, stdout } = torchformer([
+      'translate',
+      '--model',
+      out,
+      'twenty one',
+      '',
+      'sixty',
+    ]);
+    expect(stdout.split('\n')).toHaveLength(4);
+    expect(stdout).toMatch(/^\d+\n\n\d+\n$/);
+    expect(status).toBe(0);
+  });
+
+  test('lines of standard input give the same, whatever the line ends', () => {
+    const expected = torchformer(['translate', '--model', out, 'twenty one', '', 'sixty']).stdout;
+    for (const input of ['twenty one\n\nsixty\n', 'twenty one\r\n\r\nsixty']) {
+      expect(torchformer(['translate', '--model', out], input)).toEqual({
+        status: 0,
+        stdout: expected,
+        stderr: '',
+      });
+    }
+    expect(torchformer(['translate', '--model', out]).stdout).toBe('');
+  });
+
+  test('lines that come one by one are answered one by one', async () => {
+    const child = spawn(process.execPath, [command, 'translate', '--model', out]);
+    const answers: string[] = [];
+    const exit = new Promise<number | null>((resolve) => child.on('exit', resolve));
+    for (const text of ['twenty', 'thirty']) {
+      child.stdin.write(`${text}\n`);
+      answers.push(String(await new Promise((resolve) => child.stdout.once('data', resolve))));
+    }
+    child.stdin.end();
+    expect(await exit).toBe(0);
+    expect(answers.every((answer) => /^.*\n$/.test(answer))).toBe(true);
+  });
+
+  test('a reader that leaves early is no fault', () => {
+    const script = `yes twenty | head -200 | "$0" "$1" translate --model "$2" --batch-size 1 | head -1; echo "\${PIPESTATUS[2]}"`;
+    const { stdout } = spawnSync('bash', ['-c', script, process.execPath, command, out], {
+      encoding: 'utf8',
+    });
+    expect(stdout).toMatch(/^.*\n0\n$/);
+  });
+
+  test('a line that is too long is an error that names it', () => {
+    const { status, stderr } = torchformer(
+      ['translate', '--model', out],
+      `twenty\n${'xyz'.repeat(20)}\n`,
+    );
+    expect(status).toBe(1);
+    expect(stderr).toMatch(
+      /line 2 of the input has \d+ tokens \(with bos and eos\), the model takes 32; split it/,
+    );
+  });
+
+  test('the folder is not used for another run unless it may be', () => {
+    const { status, stderr } = torchformer(trainArgs(out, '--epochs', '1'));
+    expect(status).toBe(1);
+    expect(stderr).toContain(`${out} has the models of an earlier run (best/, last/)`);
+    expect(stderr).toContain('--overwrite');
+  });
+
+  test('its tokenizer trains another model', () => {
+    const tokenizer = join(out, 'best', 'tokenizer.json');
+    const other = join(root, 'other');
+    const { status, stderr } = torchformer(
+      trainArgs(
+        other,
+        '--tokenizer',
+        tokenizer,
+        '--epochs',
+        '1',
+        '--dtype',
+        'float64',
+        '--accumulate',
+        '2',
+        '--clip',
+        '1',
+        '--schedule',
+        'noam',
+        '--eos',
+        '<eos>',
+        '--samples',
+        '0',
+      ),
+    );
+    expect(stderr).toContain('eos 2 "<eos>" (given)');
+    expect(status).toBe(0);
+  });
+});
+
+describe('Ctrl-C', () => {
+  test('stops the training after the step and leaves a model that loads', async () => {
+    const out = join(root, 'stopped');
+    const child = spawn(process.execPath, [command, ...trainArgs(out, '--epochs', '100000')]);
+    let stderr = '';
+    child.stderr.on('data', (chunk: Buffer) => {
+      stderr += String(chunk);
+      if (stderr.includes('epoch 2/') && !stderr.includes('stopping')) child.kill('SIGINT');
+    });
+    const [code, signal] = await new Promise<[number | null, string | null]>((resolve) =>
+      child.on('exit', (...how) => resolve(how)),
+    );
+    expect({ code, signal }).toEqual({ code: 130, signal: null });
+    expect(stderr).toContain('stopping after this step; once more ends at once');
+    const loaded = await loadModel(join(out, 'last'));
+    expect(loaded.config.training?.['step']).toBeGreaterThan(1);
+    loaded.model.dispose();
+  });
+
+  test('a second time ends the process at once, whatever it is doing', async () => {
+    const signals = new URL('../../dist/cli/signals.js', import.meta.url).href;
+    const script =
+      `const { withInterrupts } = await import(${JSON.stringify(signals)});` +
+      `const busy = setInterval(() => {}, 1000);` +
+      `setTimeout(() => console.log('ready'));` +
+      `await withInterrupts('stopping', () => new Promise(() => busy));`;
+    const child = spawn(process.execPath, ['--input-type=module', '-e', script]);
+    child.stdout.once('data', () => child.kill('SIGINT'));
+    child.stderr.once('data', () => child.kill('SIGINT'));
+    const signal = await new Promise((resolve) => child.on('exit', (_code, name) => resolve(name)));
+    expect(signal).toBe('SIGINT');
+  });
+});
+
+describe('mistakes in the command', () => {
+  const cases: [string, string[], string | RegExp][] = [
+    ['an unknown flag', ['--speed', '11'], /unknown option '--speed'/],
+    [
+      'a missing column',
+      ['--src', 'english'],
+      /no column "english"; the columns found are "digits", "words"/,
+    ],
+    ['a missing file', ['--train', '/no/such.csv'], /\/no\/such\.csv: there is no such file/],
+    [
+      'a number that is none',
+      ['--epochs', 'ten'],
+      /'--epochs <count>' argument 'ten' is invalid\. It must be an integer from 1/,
+    ],
+    ['a fraction where a count is due', ['--batch-size', '1.5'], /It must be an integer from 1/],
+    ['a share above one', ['--dropout', '1.5'], /It must be a number from 0 to 1/],
+    ['a rate of nothing', ['--lr', '0'], /It must be a number above 0/],
+    [
+      'heads that do not divide the size',
+      ['--heads', '5'],
+      /--heads 5 does not divide --d-model 32/,
+    ],
+    [
+      'a half-precision dtype',
+      ['--dtype', 'bf16'],
+      /half precision does not exist yet; use float32/,
+    ],
+    ['an unknown dtype', ['--dtype', 'int8'], /It must be float32 or float64/],
+    ['an unknown device', ['--device', 'gpu'], /It must be cpu, cuda or cuda:<number>/],
+    [
+      'a token that the tokenizer lacks',
+      ['--pad', '<padding>'],
+      /pad "<padding>" is not in the vocabulary/,
+    ],
+    ['pad and eos the same', ['--pad', '<eos>', '--eos', '<eos>'], /pad and eos are both 2/],
+    [
+      'a warm-up of 0 for noam',
+      ['--schedule', 'noam', '--warmup', '0'],
+      /noam needs a --warmup of at least 1/,
+    ],
+    ['a vocabulary too small for bytes', ['--vocab-size', '100'], /vocabSize/],
+  ];
+  test.each(cases)(
+    '%s is an error with exit code 1 that says so, and nothing is written',
+    (_name, flags, message) => {
+      const out = join(root, 'refused');
+      const { status, stderr } = torchformer(trainArgs(out, ...flags));
+      expect(stderr).toMatch(message);
+      expect(stderr).not.toMatch(/\n {4}at /);
+      expect(status).toBe(1);
+      expect(readdirSync(root)).not.toContain('refused');
+    },
+  );
+
+  test('a folder without a model', () => {
+    const empty = join(root, 'empty');
+    mkdirSync(empty);
+    const { status, stderr } = torchformer(['translate', '--model', empty, 'twenty']);
+    expect(stderr).toContain(`${empty}: no model in it`);
+    expect(status).toBe(1);
+  });
+
+  test('a missing flag is named', () => {
+    expect(torchformer(['translate', 'twenty']).stderr).toContain(
+      "required option '--model <folder>' not specified",
+    );
+    expect(torchformer(['train']).stderr).toContain(
+      "required option '--train <file>' not specified",
+    );
+  });
+});
+
+describe('--help', () => {
+  test.each(['train', 'translate'])('of %s explains every flag', (name) => {
+    const { status, stdout } = torchformer([name, '--help']);
+    expect(status).toBe(0);
+    const flags = [...stdout.matchAll(/^ {2}(?:-\w, )?(--[\w-]+)(.*)$/gm)];
+    expect(flags.length).toBeGreaterThan(4);
+    for (const [, flag, rest] of flags)
+      expect(rest, `${flag} has no explanation`).toMatch(/\w{2,}.* \w+/);
+  });
+
+  test('of train tells the defaults', () => {
+    const { stdout } = torchformer(['train', '--help']);
+    for (const text of ['default: 6', 'default: 512', 'default: 50', 'noam:', 'default: "cpu"']) {
+      expect(stdout).toContain(text);
+    }
+  });
+});
