@@ -110,12 +110,22 @@ export class ProgressBar implements TrainingReporter {
   #line(progress: BatchProgress, now: number): string {
     const { part, epoch, epochs, batch, batches, loss, tokens } = progress;
     const count = batches === null ? `${batch}` : `${batch}/${batches}`;
-    const bar =
-      batches === null || this.#stream.isTTY !== true ? '' : ` ${drawBar(batch / batches)}`;
     const speed = tokensPerSecond(tokens, (now - this.#partStart) / 1000);
     const label = part === 'train' ? `epoch ${epoch}/${epochs}` : `validation ${epoch}/${epochs}`;
     const left = this.#timeLeft(progress, now);
-    return `${label}${bar} ${count}  loss ${loss.toFixed(4)}  ${speed}${left === null ? '' : `  ${left} left`}`;
+    const figures = `${count}  loss ${loss.toFixed(4)}  ${speed}${left === null ? '' : `  ${left} left`}`;
+    // The bar takes what the figures leave of the line.
+    const room = Math.min(barWidth, this.#width() - label.length - figures.length - ' [] '.length);
+    const bar = batches === null || room < 4 ? '' : ` ${drawBar(batch / batches, room)}`;
+    return `${label}${bar} ${figures}`;
+  }
+
+  /** Columns that a line may take: 0 where there is no line to rewrite. */
+  #width(): number {
+    if (this.#stream.isTTY !== true) return 0;
+    const { columns = 0 } = this.#stream;
+    // A line that wraps could not be rewritten, and some terminals wrap a full one.
+    return (columns > 0 ? columns : 80) - 1;
   }
 
   /** Of the whole run, from the share of its training batches that is done. */
@@ -132,9 +142,7 @@ export class ProgressBar implements TrainingReporter {
       this.#stream.write(`${line}\n`);
       return;
     }
-    // A line that wraps could not be rewritten.
-    const width = (this.#stream.columns ?? 80) - 1;
-    this.#stream.write(`\r${line.slice(0, width)}\u001b[K`);
+    this.#stream.write(`\r${line.slice(0, this.#width())}\u001b[K`);
     this.#lineOpen = true;
   }
 
@@ -144,9 +152,9 @@ export class ProgressBar implements TrainingReporter {
   }
 }
 
-function drawBar(share: number): string {
-  const full = Math.min(barWidth, Math.round(share * barWidth));
-  return `[${'#'.repeat(full)}${'.'.repeat(barWidth - full)}]`;
+function drawBar(share: number, width: number): string {
+  const full = Math.min(width, Math.round(share * width));
+  return `[${'#'.repeat(full)}${'.'.repeat(width - full)}]`;
 }
 
 function tokensPerSecond(tokens: number, seconds: number): string {

@@ -161,6 +161,15 @@ describe('the progress', () => {
     expect(written.replace(/[\r]|\u001b\[K/g, '').length).toBeLessThan(20);
   });
 
+  test('on a terminal of 80 columns has a shorter bar, and all its figures', () => {
+    let written = '';
+    const stream = { isTTY: true, columns: 80, write: (text: string) => (written = text) };
+    let now = 0;
+    const bar = new ProgressBar(stream, () => (now += 1000));
+    bar.batch({ ...batch(10), tokens: 123_456_789, epoch: 2 });
+    expect(written).toMatch(/ \[#{4,23}\] 10\/10 .*0:00 left/);
+  });
+
   test('elsewhere is a line every 30 seconds', () => {
     const { bar, clock, text } = recorder(false);
     for (let number = 1; number <= 10; number++) {
