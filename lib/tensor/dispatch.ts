@@ -28,6 +28,15 @@ export function float(value: number): FloatScalar {
   return new FloatScalar(value);
 }
 
+const shownWarnings = new Set<string>();
+
+/** A warning of libtorch's as a warning of Node's, once a text. */
+function warnOnce(message: string): void {
+  if (shownWarnings.has(message)) return;
+  shownWarnings.add(message);
+  process.emitWarning(message, 'TorchWarning');
+}
+
 let addon: NativeAddon | undefined;
 
 /** The addon of this environment, loaded and initialized at first use. @internal */
@@ -38,6 +47,7 @@ export function native(): NativeAddon {
       Tensor: Tensor as unknown as new () => Tensor,
       TorchError,
       FloatScalar,
+      warn: warnOnce,
     });
     addon = loaded;
   }

@@ -43,6 +43,8 @@ export interface NativeAddon {
     TorchError: new (code: never, message: string) => Error;
     /** Wrapper that forces a JS number to a floating Scalar; it has a numeric `value`. */
     FloatScalar: new (value: number) => { readonly value: number };
+    /** Hears libtorch's warnings. */
+    warn: (message: string) => void;
   }): void;
 
   /** Names of all registered ops, `namespace::name` or `namespace::name.overload`. */

@@ -73,8 +73,7 @@ struct BackwardCall {
 
 Napi::Value backward(const Napi::CallbackInfo& info) {
   const BackwardCall call(info);
-  Environment::of(info.Env()).applyThreadCount();
-  call.run();
+  Environment::of(info.Env()).runNow([&] { call.run(); });
   return info.Env().Undefined();
 }
 
@@ -102,12 +101,14 @@ Napi::Value gradients(const Napi::CallbackInfo& info) {
   }
   const auto options = info[2].As<Napi::Object>();
   const variable_list outputGradients = readGradients(environment, options, outputs);
-  environment.applyThreadCount();
-  const variable_list results = torch::autograd::grad(
-      outputs, inputs, outputGradients,
-      boolOf(options.Get("retainGraph"), "retainGraph"),
-      boolOf(options.Get("createGraph"), "createGraph"),
-      boolOf(options.Get("allowUnused"), "allowUnused"));
+  const bool retainGraph = boolOf(options.Get("retainGraph"), "retainGraph");
+  const bool createGraph = boolOf(options.Get("createGraph"), "createGraph");
+  const bool allowUnused = boolOf(options.Get("allowUnused"), "allowUnused");
+  variable_list results;
+  environment.runNow([&] {
+    results = torch::autograd::grad(outputs, inputs, outputGradients, retainGraph, createGraph,
+                                    allowUnused);
+  });
   const Napi::Array array = Napi::Array::New(info.Env(), results.size());
   for (size_t i = 0; i < results.size(); i++) {
     array.Set(static_cast<uint32_t>(i), results[i].defined() ? wrapTensor(environment, results[i])

@@ -178,8 +178,7 @@ Napi::Value callNow(const Napi::CallbackInfo& info) {
   Environment& environment = Environment::of(info.Env());
   const ArgumentValues values = placeArguments(op, environment, info);
   torch::jit::Stack stack = makeStack(op, environment, values);
-  environment.applyThreadCount();
-  op.handle.callBoxed(stack);
+  environment.runNow([&] { op.handle.callBoxed(stack); });
   return makeResults(op, environment, values, stack);
 }
 

@@ -45,6 +45,10 @@ void Environment::applyThreadCount() const {
   }
 }
 
+void Environment::showWarnings(const std::vector<std::string>& messages) const {
+  for (const std::string& message : messages) warn.Call({Napi::String::New(env, message)});
+}
+
 Worker& Environment::asyncWorker() {
   if (!worker) worker = std::make_unique<Worker>(*this);
   return *worker;

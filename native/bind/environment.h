@@ -9,8 +9,11 @@
 
 #include <cstddef>
 #include <memory>
+#include <string>
 #include <unordered_set>
 #include <vector>
+
+#include "warnings.h"
 
 namespace torchformer::bind {
 
@@ -31,12 +34,26 @@ struct Environment {
   void forget(TensorHandle* handle);
 
   void applyThreadCount() const;
+  // Hands libtorch's warnings to TypeScript, which shows each text once.
+  void showWarnings(const std::vector<std::string>& messages) const;
+  // Runs native work on the event loop's thread.
+  template <typename Work>
+  void runNow(Work work) const {
+    applyThreadCount();
+    std::vector<std::string> warnings;
+    {
+      const WarningCollector collector(warnings);
+      work();
+    }
+    if (!warnings.empty()) showWarnings(warnings);
+  }
   Worker& asyncWorker();
 
   Napi::Env env;
   Napi::FunctionReference tensorClass;
   Napi::FunctionReference errorClass;
   Napi::FunctionReference floatScalarClass;
+  Napi::FunctionReference warn;
   // Unwrapping a foreign object must not read foreign memory: only pointers in here are ours.
   std::unordered_set<const TensorHandle*> handles;
   size_t liveTensors = 0;

@@ -16,7 +16,7 @@ namespace {
 Napi::FunctionReference referenceTo(const Napi::Object& classes, const char* name) {
   const Napi::Value value = classes.Get(name);
   if (!value.IsFunction()) {
-    throw BridgeError("ERR_ARGUMENT", std::string("initialize: ") + name + " must be a class");
+    throw BridgeError("ERR_ARGUMENT", std::string("initialize: ") + name + " must be a function or class");
   }
   return Napi::Persistent(value.As<Napi::Function>());
 }
@@ -30,6 +30,7 @@ Napi::Value initialize(const Napi::CallbackInfo& info) {
   const auto classes = info[0].As<Napi::Object>();
   environment.errorClass = referenceTo(classes, "TorchError");
   environment.floatScalarClass = referenceTo(classes, "FloatScalar");
+  environment.warn = referenceTo(classes, "warn");
   environment.tensorClass = referenceTo(classes, "Tensor");
   return info.Env().Undefined();
 }

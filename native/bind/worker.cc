@@ -13,6 +13,7 @@ struct Worker::Pending {
   // Grad mode and its like are thread-local and start anew on a thread: bring the caller's.
   at::ThreadLocalState state;
   std::exception_ptr failure = nullptr;
+  std::vector<std::string> warnings = {};
 };
 
 Worker::Worker(Environment& environment) : environment_(environment) {
@@ -65,6 +66,7 @@ void Worker::run() {
     try {
       environment_.applyThreadCount();
       const at::ThreadLocalStateGuard guard(pending->state);
+      const WarningCollector collector(pending->warnings);
       pending->job.work();
     } catch (...) {
       pending->failure = std::current_exception();
@@ -88,6 +90,7 @@ void Worker::settle(std::unique_ptr<Pending> pending) {
   if (--unsettled_ == 0) settled_.Unref(env);
   if (!pending->failure) {
     try {
+      environment_.showWarnings(pending->warnings);
       pending->deferred.Resolve(pending->job.finish());
       return;
     } catch (...) {
