@@ -130,10 +130,9 @@ at::Tensor readTensor(const Place& place, const Napi::Value& value) {
 }
 
 template <typename Value>
-int64_t readName(const Place& place, const Napi::Value& value, std::optional<Value> (*parse)(std::string_view),
-                 const std::string& expected) {
-  const auto parsed =
-      value.IsString() ? parse(value.As<Napi::String>().Utf8Value()) : std::nullopt;
+int64_t readName(const Place& place, const Napi::Value& value,
+                 std::optional<Value> (*parse)(std::string_view), const std::string& expected) {
+  const auto parsed = value.IsString() ? parse(value.As<Napi::String>().Utf8Value()) : std::nullopt;
   if (!parsed) place.refuse(expected, value);
   return static_cast<int64_t>(*parsed);
 }
@@ -165,7 +164,8 @@ c10::IValue readSingle(const Place& place, const Napi::Value& value) {
     case ArgumentKind::scalarType:
       return readName<c10::ScalarType>(place, value, scalarTypeOf, "one of " + scalarTypeNames());
     case ArgumentKind::layout:
-      return readName<c10::Layout>(place, value, layoutOf, "'strided', 'sparse_coo' or 'sparse_csr'");
+      return readName<c10::Layout>(place, value, layoutOf,
+                                   "'strided', 'sparse_coo' or 'sparse_csr'");
     case ArgumentKind::memoryFormat:
       return readName<c10::MemoryFormat>(
           place, value, memoryFormatOf,
@@ -203,19 +203,21 @@ c10::IValue readList(Place place, const Napi::Value& value) {
   switch (place.plan.kind) {
     case ArgumentKind::tensor:
       if (place.plan.hasOptionalElements) {
-        return readElements<std::optional<at::Tensor>>(place, values, [&](const Napi::Value& element) {
-          return isNullish(element) ? std::nullopt
-                                         : std::optional<at::Tensor>(readTensor(place, element));
-        });
+        return readElements<std::optional<at::Tensor>>(
+            place, values, [&](const Napi::Value& element) {
+              return isNullish(element) ? std::nullopt
+                                        : std::optional<at::Tensor>(readTensor(place, element));
+            });
       }
       return readElements<at::Tensor>(
           place, values, [&](const Napi::Value& element) { return readTensor(place, element); });
     case ArgumentKind::integer:
-      return readElements<int64_t>(
-          place, values, [&](const Napi::Value& element) { return readPlacedInteger(place, element); });
+      return readElements<int64_t>(place, values, [&](const Napi::Value& element) {
+        return readPlacedInteger(place, element);
+      });
     case ArgumentKind::real:
-      return readElements<double>(place, values,
-                                  [&](const Napi::Value& element) { return readReal(place, element); });
+      return readElements<double>(
+          place, values, [&](const Napi::Value& element) { return readReal(place, element); });
     case ArgumentKind::boolean:
       return readElements<bool>(
           place, values, [&](const Napi::Value& element) { return readBoolean(place, element); });

@@ -18,20 +18,18 @@ variable_list readTensors(const Environment& environment, const Napi::Value& arr
                           const char* what) {
   variable_list tensors;
   for (const Napi::Value& value : arrayOf(array, "tensors")) {
-    tensors.push_back(isNullish(value) ? at::Tensor()
-                                                        : tensorOf(environment, value, what));
+    tensors.push_back(isNullish(value) ? at::Tensor() : tensorOf(environment, value, what));
   }
   return tensors;
 }
 
 variable_list readGradients(const Environment& environment, const Napi::Object& options,
                             const variable_list& tensors) {
-  variable_list gradients =
-      readTensors(environment, options.Get("gradients"), "gradient");
+  variable_list gradients = readTensors(environment, options.Get("gradients"), "gradient");
   if (!gradients.empty() && gradients.size() != tensors.size()) {
-    throw BridgeError("ERR_ARGUMENT", "gradients must be one per tensor: " +
-                                          std::to_string(tensors.size()) + " expected, got " +
-                                          std::to_string(gradients.size()));
+    throw BridgeError("ERR_ARGUMENT",
+                      "gradients must be one per tensor: " + std::to_string(tensors.size()) +
+                          " expected, got " + std::to_string(gradients.size()));
   }
   for (size_t i = 0; i < gradients.size(); i++) {
     if (gradients[i].defined() && !gradients[i].sizes().equals(tensors[i].sizes())) {
@@ -50,10 +48,11 @@ struct BackwardCall {
 
   explicit BackwardCall(const Napi::CallbackInfo& info) {
     const auto options = info[1].As<Napi::Object>();
-      const Environment& environment = Environment::of(info.Env());
+    const Environment& environment = Environment::of(info.Env());
     tensors = readTensors(environment, info[0], "tensor");
     for (const at::Tensor& tensor : tensors) {
-      if (!tensor.defined()) throw BridgeError("ERR_ARGUMENT", "backward: tensors must not be null");
+      if (!tensor.defined())
+        throw BridgeError("ERR_ARGUMENT", "backward: tensors must not be null");
       if (!tensor.requires_grad()) {
         throw BridgeError("ERR_ARGUMENT",
                           "backward: the tensor does not require gradients and has no graph; was "
@@ -79,10 +78,12 @@ Napi::Value backward(const Napi::CallbackInfo& info) {
 
 Napi::Value backwardAsync(const Napi::CallbackInfo& info) {
   auto call = std::make_shared<BackwardCall>(info);
-  return Environment::of(info.Env()).asyncWorker().submit({
-      [call] { call->run(); },
-      [env = info.Env()] { return env.Undefined(); },
-  });
+  return Environment::of(info.Env())
+      .asyncWorker()
+      .submit({
+          [call] { call->run(); },
+          [env = info.Env()] { return env.Undefined(); },
+      });
 }
 
 Napi::Value gradients(const Napi::CallbackInfo& info) {
@@ -91,7 +92,8 @@ Napi::Value gradients(const Napi::CallbackInfo& info) {
   const variable_list inputs = readTensors(environment, info[1], "input");
   for (const at::Tensor& tensor : inputs) {
     if (!tensor.defined() || !tensor.requires_grad()) {
-      throw BridgeError("ERR_ARGUMENT", "grad: every input must be a Tensor that requires gradients");
+      throw BridgeError("ERR_ARGUMENT",
+                        "grad: every input must be a Tensor that requires gradients");
     }
   }
   for (const at::Tensor& tensor : outputs) {
@@ -111,8 +113,8 @@ Napi::Value gradients(const Napi::CallbackInfo& info) {
   });
   const Napi::Array array = Napi::Array::New(info.Env(), results.size());
   for (size_t i = 0; i < results.size(); i++) {
-    array.Set(static_cast<uint32_t>(i), results[i].defined() ? wrapTensor(environment, results[i])
-                                                             : info.Env().Null());
+    array.Set(static_cast<uint32_t>(i),
+              results[i].defined() ? wrapTensor(environment, results[i]) : info.Env().Null());
   }
   return array;
 }

@@ -59,8 +59,8 @@ std::unique_ptr<BoundOp> bindOp(const std::string& name, const std::string& over
     throw BridgeError("ERR_UNKNOWN_OP", "no op named " + qualifiedName(name, overload));
   }
   const c10::FunctionSchema& schema = handle->schema();
-  auto op = std::make_unique<BoundOp>(
-      BoundOp{qualifiedName(name, overload), *handle, {}, 0, {}, false});
+  auto op =
+      std::make_unique<BoundOp>(BoundOp{qualifiedName(name, overload), *handle, {}, 0, {}, false});
   for (const c10::Argument& argument : schema.arguments()) {
     ArgumentPlan plan = planArgument(argument);
     if (plan.kind == ArgumentKind::unsupported && !plan.defaultValue && !plan.isOptional) {
@@ -112,10 +112,9 @@ ArgumentValues placeArguments(const BoundOp& op, const Environment& environment,
   size_t positional = count;
   if (count > 0 && isKeywordObject(environment, info[count - 1])) positional--;
   if (positional > op.positionalCount) {
-    throw BridgeError("ERR_ARGUMENT", op.name + " takes at most " +
-                                          std::to_string(op.positionalCount) +
-                                          " positional arguments, got " +
-                                          std::to_string(positional));
+    throw BridgeError("ERR_ARGUMENT",
+                      op.name + " takes at most " + std::to_string(op.positionalCount) +
+                          " positional arguments, got " + std::to_string(positional));
   }
   for (size_t i = 0; i < positional; i++) {
     if (!info[i].IsUndefined()) values[i] = info[i];
@@ -147,7 +146,7 @@ torch::jit::Stack makeStack(const BoundOp& op, const Environment& environment,
   for (size_t i = 0; i < op.arguments.size(); i++) {
     const ArgumentPlan& plan = op.arguments[i];
     stack.push_back(values[i].IsEmpty() ? valueWithoutArgument(op, plan)
-                                         : readArgument(environment, op.name, plan, values[i]));
+                                        : readArgument(environment, op.name, plan, values[i]));
   }
   if (op.takesGenerator && runsOnCpu(stack)) {
     for (size_t i = 0; i < op.arguments.size(); i++) {

@@ -16,7 +16,8 @@ namespace {
 Napi::FunctionReference referenceTo(const Napi::Object& classes, const char* name) {
   const Napi::Value value = classes.Get(name);
   if (!value.IsFunction()) {
-    throw BridgeError("ERR_ARGUMENT", std::string("initialize: ") + name + " must be a function or class");
+    throw BridgeError("ERR_ARGUMENT",
+                      std::string("initialize: ") + name + " must be a function or class");
   }
   return Napi::Persistent(value.As<Napi::Function>());
 }
@@ -67,8 +68,8 @@ Napi::Value setNumThreads(const Napi::CallbackInfo& info) {
   const int64_t count = integerOf(info[0], "count");
   constexpr int64_t kMost = 1024;
   if (count < 1 || count > kMost) {
-    throw BridgeError("ERR_ARGUMENT", "the thread count must be from 1 to 1024, got " +
-                                          std::to_string(count));
+    throw BridgeError("ERR_ARGUMENT",
+                      "the thread count must be from 1 to 1024, got " + std::to_string(count));
   }
   Environment& environment = Environment::of(info.Env());
   environment.threadCount = static_cast<int>(count);

@@ -11,8 +11,8 @@ namespace {
 constexpr double kMaxSafeInteger = 9007199254740991.0;
 
 [[noreturn]] void refuse(const char* what, const char* expected, const Napi::Value& value) {
-  throw BridgeError("ERR_ARGUMENT", std::string(what) + " must be " + expected + ", got " +
-                                        describeValue(value));
+  throw BridgeError("ERR_ARGUMENT",
+                    std::string(what) + " must be " + expected + ", got " + describeValue(value));
 }
 
 }  // namespace

@@ -70,8 +70,6 @@ void countNativeBytes() {
   });
 }
 
-void exportMemoryFunctions(Napi::Object exports) {
-  exportFunction<memory>(exports, "memory");
-}
+void exportMemoryFunctions(Napi::Object exports) { exportFunction<memory>(exports, "memory"); }
 
 }  // namespace torchformer::bind

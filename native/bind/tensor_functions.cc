@@ -62,8 +62,8 @@ Napi::Value fromBytes(const Napi::CallbackInfo& info) {
   const std::string dtypeName = stringOf(info[2], "dtype");
   const auto dtype = scalarTypeOf(dtypeName);
   if (!dtype) {
-    throw BridgeError("ERR_DTYPE", "dtype must be one of " + scalarTypeNames() + ", got \"" +
-                                       dtypeName + "\"");
+    throw BridgeError("ERR_DTYPE",
+                      "dtype must be one of " + scalarTypeNames() + ", got \"" + dtypeName + "\"");
   }
   const int64_t count = countElements(shape);
   const size_t itemSize = c10::elementSize(*dtype);
@@ -117,8 +117,9 @@ Napi::Value isContiguous(const Napi::CallbackInfo& info) {
 
 Napi::Value sameStorage(const Napi::CallbackInfo& info) {
   const Environment& environment = Environment::of(info.Env());
-  return Napi::Boolean::New(info.Env(), tensorOf(environment, info[0], "a")
-                           .is_alias_of(tensorOf(environment, info[1], "b")));
+  return Napi::Boolean::New(
+      info.Env(),
+      tensorOf(environment, info[0], "a").is_alias_of(tensorOf(environment, info[1], "b")));
 }
 
 Napi::Value requiresGrad(const Napi::CallbackInfo& info) {

@@ -63,8 +63,8 @@ const at::Tensor& tensorOf(const Environment& environment, const Napi::Value& va
                                           describeValue(value));
   }
   if (handle->disposed) {
-    throw BridgeError("ERR_DISPOSED",
-                      std::string(what) + " has been disposed of; keep() it or return it from "
+    throw BridgeError("ERR_DISPOSED", std::string(what) +
+                                          " has been disposed of; keep() it or return it from "
                                           "tidy() if it is needed later");
   }
   return handle->tensor;

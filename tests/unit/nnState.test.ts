@@ -7,10 +7,9 @@ import {
   Sequential,
   StateDictError,
   tensor,
-  TorchError,
   zeros,
 } from 'torchformer';
-import type { LoadStateOptions, StateSource, Tensor } from 'torchformer';
+import type { LoadStateOptions, StateSource, Tensor, TorchError } from 'torchformer';
 import { largestDifference, numbers } from '../support/numbers.js';
 
 function net(): Sequential {
