@@ -9,6 +9,7 @@
 #include "environment.h"
 #include "environment_functions.h"
 #include "errors.h"
+#include "js_callback.h"
 #include "memory.h"
 #include "tensor_handle.h"
 
@@ -33,6 +34,7 @@ Napi::Object initializeAddon(Napi::Env env, Napi::Object exports) {
   exportTensorFunctions(exports);
   exportAutogradFunctions(exports);
   exportMemoryFunctions(exports);
+  exportCallbackFunctions(exports);
   return exports;
 }
 

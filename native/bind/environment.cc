@@ -5,6 +5,7 @@
 #include <c10/core/GeneratorImpl.h>
 
 #include "errors.h"
+#include "js_callback.h"
 #include "worker.h"
 
 namespace torchformer::bind {
@@ -13,7 +14,8 @@ Environment::Environment(Napi::Env nodeEnvironment)
     : env(nodeEnvironment),
       // As in PyTorch: without manualSeed no two runs draw the same numbers.
       generator(at::detail::createCPUGenerator(c10::detail::getNonDeterministicRandom())),
-      threadCount(at::get_num_threads()) {}
+      threadCount(at::get_num_threads()),
+      callbacks(std::make_shared<CallbackRegistry>(*this)) {}
 
 Environment::~Environment() = default;
 
@@ -28,6 +30,7 @@ Environment& Environment::of(Napi::Env env) {
 void Environment::close() {
   closed_ = true;
   worker.reset();
+  callbacks->close();
   if (handles.empty()) delete this;
 }
 
@@ -44,6 +47,8 @@ void Environment::applyThreadCount() const {
     applied = threadCount;
   }
 }
+
+void Environment::collectCallbacks() const { callbacks->collect(); }
 
 void Environment::showWarnings(const std::vector<std::string>& messages) const {
   for (const std::string& message : messages) warn.Call({Napi::String::New(env, message)});

@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_set>
 #include <vector>
@@ -17,6 +18,7 @@
 
 namespace torchformer::bind {
 
+class CallbackRegistry;
 class Worker;
 struct TensorHandle;
 
@@ -34,12 +36,15 @@ struct Environment {
   void forget(TensorHandle* handle);
 
   void applyThreadCount() const;
+  // Frees the JS functions of hooks and graphs that are gone.
+  void collectCallbacks() const;
   // Hands libtorch's warnings to TypeScript, which shows each text once.
   void showWarnings(const std::vector<std::string>& messages) const;
   // Runs native work on the event loop's thread.
   template <typename Work>
   void runNow(Work work) const {
     applyThreadCount();
+    collectCallbacks();
     std::vector<std::string> warnings;
     {
       const WarningCollector collector(warnings);
@@ -60,6 +65,9 @@ struct Environment {
   at::Generator generator;
   int threadCount;
   std::unique_ptr<Worker> worker;
+  std::shared_ptr<CallbackRegistry> callbacks;
+  // What a JS function threw that the backward pass had called.
+  std::optional<Napi::Error> callbackError;
   // Bound ops live as long as the environment: async jobs hold plain pointers to them, and there
   // are a few thousand at most.
   std::vector<std::shared_ptr<const void>> ownedOps;

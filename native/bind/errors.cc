@@ -123,6 +123,10 @@ Napi::Error makeError(Napi::Env env, const std::exception_ptr& exception) {
     std::rethrow_exception(exception);
   } catch (const Napi::Error& error) {
     return error;
+  } catch (const CallbackFailed&) {
+    if (auto* environment = env.GetInstanceData<Environment>()) {
+      if (auto error = std::exchange(environment->callbackError, std::nullopt)) return *error;
+    }
   } catch (...) {
   }
   const ErrorReport report = describeException(exception);

@@ -25,6 +25,13 @@ class BridgeError : public std::exception {
   std::string message_;
 };
 
+// A JS function that the backward pass called has thrown; the error itself waits in
+// Environment::callbackError.
+class CallbackFailed : public std::exception {
+ public:
+  const char* what() const noexcept override { return "a gradient hook failed"; }
+};
+
 struct ErrorReport {
   std::string code;
   std::string message;

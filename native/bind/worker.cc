@@ -7,20 +7,62 @@
 
 namespace torchformer::bind {
 
-struct Worker::Pending {
+struct Worker::LoopTask {
+  virtual ~LoopTask() = default;
+  virtual void run(Worker& worker) = 0;
+};
+
+// A job with its promise.
+struct Worker::Pending : LoopTask {
+  Pending(Job given, Napi::Env env)
+      : job(std::move(given)), deferred(Napi::Promise::Deferred::New(env)) {}
+  void run(Worker& worker) override { worker.settle(*this); }
+
   Job job;
   Napi::Promise::Deferred deferred;
   // Grad mode and its like are thread-local and start anew on a thread: bring the caller's.
   at::ThreadLocalState state;
   std::exception_ptr failure = nullptr;
-  std::vector<std::string> warnings = {};
+  std::vector<std::string> warnings;
+};
+
+// A call that a thread waits for. The state is shared: whichever side ends first leaves it.
+struct Worker::LoopCall : LoopTask {
+  struct State {
+    std::function<void()> call;
+    at::ThreadLocalState caller;
+    std::exception_ptr failure = nullptr;
+    bool done = false;
+    bool abandoned = false;
+  };
+
+  explicit LoopCall(std::shared_ptr<State> given) : state(std::move(given)) {}
+  void run(Worker& worker) override {
+    {
+      const std::lock_guard lock(worker.mutex_);
+      if (state->abandoned) return;
+    }
+    try {
+      const at::ThreadLocalStateGuard guard(state->caller);
+      state->call();
+    } catch (...) {
+      state->failure = std::current_exception();
+    }
+    {
+      const std::lock_guard lock(worker.mutex_);
+      state->done = true;
+    }
+    worker.wake_.notify_all();
+  }
+
+  std::shared_ptr<State> state;
 };
 
 Worker::Worker(Environment& environment) : environment_(environment) {
   Napi::Env env = environment.env;
-  settled_ = decltype(settled_)::New(env, "torchformer", 0, 1, this);
+  loop_ = decltype(loop_)::New(env, "torchformer", 0, 1, this);
   // An idle thread must not keep the process alive.
-  settled_.Unref(env);
+  loop_.Unref(env);
   environmentEnd_ = env.AddCleanupHook(+[](Worker* worker) { worker->stop(); }, this);
   thread_ = std::thread([this] { run(); });
 }
@@ -39,17 +81,34 @@ void Worker::stop() {
 
 Napi::Value Worker::submit(Job job) {
   Napi::Env env = environment_.env;
-  auto pending = std::make_unique<Pending>(
-      Pending{std::move(job), Napi::Promise::Deferred::New(env), at::ThreadLocalState()});
+  auto pending = std::make_unique<Pending>(std::move(job), env);
   const Napi::Value promise = pending->deferred.Promise();
   // Pending work keeps the process alive.
-  if (unsettled_++ == 0) settled_.Ref(env);
+  if (unsettled_++ == 0) loop_.Ref(env);
   {
     const std::lock_guard lock(mutex_);
     queue_.push_back(std::move(pending));
   }
-  wake_.notify_one();
+  wake_.notify_all();
   return promise;
+}
+
+void Worker::runOnLoop(std::function<void()> call) {
+  auto state = std::make_shared<LoopCall::State>();
+  state->call = std::move(call);
+  auto task = std::make_unique<LoopCall>(state);
+  if (loop_.BlockingCall(task.get()) != napi_ok) {
+    throw BridgeError("ERR_NATIVE", "the environment is shutting down");
+  }
+  static_cast<void>(task.release());
+  std::unique_lock lock(mutex_);
+  wake_.wait(lock, [&] { return stopping_ || state->done; });
+  if (!state->done) {
+    state->abandoned = true;
+    throw BridgeError("ERR_NATIVE", "the environment is shutting down");
+  }
+  lock.unlock();
+  if (state->failure) std::rethrow_exception(state->failure);
 }
 
 void Worker::run() {
@@ -72,39 +131,38 @@ void Worker::run() {
       pending->failure = std::current_exception();
     }
     // A function that is closing must not be called again.
-    open = settled_.BlockingCall(pending.get()) == napi_ok;
+    open = loop_.BlockingCall(pending.get()) == napi_ok;
     if (open) static_cast<void>(pending.release());
   }
-  if (open) settled_.Release();
+  if (open) loop_.Release();
 }
 
-void Worker::onSettled(Napi::Env env, Napi::Function, Worker* worker, Pending* data) {
-  std::unique_ptr<Pending> pending(data);
-  // Without an environment the promise has nobody left to hear of it.
-  if (static_cast<napi_env>(env) == nullptr) return;
-  worker->settle(std::move(pending));
+void Worker::onLoop(Napi::Env env, Napi::Function, Worker* worker, LoopTask* task) {
+  const std::unique_ptr<LoopTask> owned(task);
+  // Without an environment nobody is left to hear of it.
+  if (static_cast<napi_env>(env) != nullptr) owned->run(*worker);
 }
 
-void Worker::settle(std::unique_ptr<Pending> pending) {
+void Worker::settle(Pending& pending) {
   Napi::Env env = environment_.env;
-  if (--unsettled_ == 0) settled_.Unref(env);
-  if (!pending->failure) {
+  if (--unsettled_ == 0) loop_.Unref(env);
+  if (!pending.failure) {
     try {
-      environment_.showWarnings(pending->warnings);
-      pending->deferred.Resolve(pending->job.finish());
+      environment_.showWarnings(pending.warnings);
+      pending.deferred.Resolve(pending.job.finish());
       return;
     } catch (...) {
-      pending->failure = std::current_exception();
+      pending.failure = std::current_exception();
     }
   }
   // An exception that left this callback would leave the promise unsettled for ever.
   napi_value reason = env.Undefined();
   try {
-    reason = makeError(env, pending->failure).Value();
+    reason = makeError(env, pending.failure).Value();
   } catch (...) {
     reason = Napi::Error::New(env, "unknown native error").Value();
   }
-  pending->deferred.Reject(reason);
+  pending.deferred.Reject(reason);
 }
 
 }  // namespace torchformer::bind

@@ -34,20 +34,28 @@ class Worker {
   // Returns the promise.
   Napi::Value submit(Job job);
 
+  // Called by native work on another thread than the event loop's: runs `call` there, with the
+  // caller's autograd state, and waits. Throws what `call` throws, or when the environment ends.
+  void runOnLoop(std::function<void()> call);
+
  private:
+  // Something that another thread leaves to the event loop.
+  struct LoopTask;
   struct Pending;
+  struct LoopCall;
 
   void run();
-  void settle(std::unique_ptr<Pending> pending);
-  static void onSettled(Napi::Env env, Napi::Function, Worker* worker, Pending* data);
+  void settle(Pending& pending);
+  static void onLoop(Napi::Env env, Napi::Function, Worker* worker, LoopTask* task);
   void stop();
 
   Environment& environment_;
   Napi::Env::CleanupHook<void (*)(Worker*), Worker> environmentEnd_;
-  Napi::TypedThreadSafeFunction<Worker, Pending, onSettled> settled_;
+  Napi::TypedThreadSafeFunction<Worker, LoopTask, onLoop> loop_;
   size_t unsettled_ = 0;
 
   std::mutex mutex_;
+  // Told of new jobs, of calls that the event loop has made, and of the end.
   std::condition_variable wake_;
   std::deque<std::unique_ptr<Pending>> queue_;
   bool stopping_ = false;

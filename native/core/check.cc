@@ -1,5 +1,6 @@
 #include "check.h"
 
+#include <limits>
 #include <string>
 #include <utility>
 
@@ -43,6 +44,15 @@ void checkProbability(const char* op, const char* name, double probability) {
   // Written so that NaN fails.
   TF_CHECK(ERR_ARGUMENT, probability >= 0.0 && probability <= 1.0, op, ": ", name,
            " must be a probability from 0 to 1, got ", probability);
+}
+
+void checkEpsilon(const char* op, const char* name, double epsilon, const at::Tensor& tensor) {
+  // One that is 0 in the arithmetic used would make a row of equal values 0 / 0.
+  const double smallest = tensor.scalar_type() == at::kDouble
+                              ? std::numeric_limits<double>::min()
+                              : static_cast<double>(std::numeric_limits<float>::min());
+  TF_CHECK(ERR_ARGUMENT, epsilon >= smallest && epsilon <= std::numeric_limits<float>::max(), op,
+           ": ", name, " must be a positive finite number, got ", epsilon);
 }
 
 void checkGenerator(const char* op, const std::optional<at::Generator>& generator,

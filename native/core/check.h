@@ -38,6 +38,10 @@ void checkMatches(const char* op, const char* name, const at::Tensor& tensor, co
 /// A probability in [0, 1]; NaN is refused.
 void checkProbability(const char* op, const char* name, double probability);
 
+/// The small number a norm adds so that it never divides by 0: positive and finite in the
+/// arithmetic that `tensor` is normalised in (half types: float32); NaN is refused.
+void checkEpsilon(const char* op, const char* name, double epsilon, const at::Tensor& tensor);
+
 /// A generator, when given, must draw on the device of `tensor`.
 void checkGenerator(const char* op, const std::optional<at::Generator>& generator,
                     const at::Tensor& tensor);

@@ -1,13 +1,23 @@
 // Position-wise feed-forward network.
 //
-// Purpose: the two linear layers of a Transformer block, with ReLU and dropout between them.
-// Shapes:  input [..., D], w_1 [F, D], b_1 [F], w_2 [E, F], b_2 [E] -> output [..., E]
-//   (weights as in PyTorch's Linear: [out, in]; either bias may be absent; E is D in the paper).
-// Formula: h = relu(x W_1^T + b_1) * keep,   y = h W_2^T / (1 - p) + b_2.
-// Backward: dh = dy W_2 / (1 - p) where h > 0, else 0;
-//   dx = dh W_1,  dW_1 = dh^T x,  db_1 = sum dh,  dW_2 = dy^T h / (1 - p),  db_2 = sum dy.
-// Saved:   input, both weights and h. h > 0 says both "ReLU was open" and "not dropped", so
-//   neither the values before ReLU nor the dropout mask are stored.
+// Purpose: the two linear layers of a Transformer block, with an activation and dropout between
+//   them.
+// Shapes:  input [..., D], w_1 [F, D], b_1 [F], w_2 [E, F], b_2 [E] -> output [..., E]; for swiglu
+//   also w_3 [F, D], b_3 [F] (weights as in PyTorch's Linear: [out, in]; any bias may be absent; E
+//   is D in the paper).
+// Formula: a = x W_1^T + b_1,   y = h W_2^T / (1 - p) + b_2, where
+//   relu:   h = max(a, 0) * keep          gelu: h = a Phi(a) * keep
+//   swiglu: h = silu(a) * c * keep,   c = x W_3^T + b_3.
+// Backward: g = dy W_2 / (1 - p),   dW_2 = dy^T h / (1 - p),   db_2 = sum dy,
+//   relu:   da = g where h > 0, else 0    gelu: da = g gelu'(a) where kept, else 0
+//   swiglu: da = g c silu'(a),   dc = g silu(a) where kept, else 0
+//   dx = da W_1 + dc W_3,   dW_1 = da^T x,   db_1 = sum da,   dW_3 = dc^T x,   db_3 = sum dc.
+// Saved:   input, the weights, and as little of the hidden layer as the backward can do with; the
+//   dropout mask is never stored.
+//   relu:   h. h > 0 says both "ReLU was open" and "not dropped".
+//   gelu:   a, with `closedValue` in the dropped places, where value and slope are then exactly 0;
+//           h is computed again in the backward, one pass next to three matrix products.
+//   swiglu: a in the same way, and c.
 // Hazards: the scale 1 / (1 - p) rides on the second product instead of a pass over h; for half
 //   types it is then applied before rounding. Rows may be 0. At 0, ReLU's slope is 0.
 
@@ -15,14 +25,18 @@
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/ops/addmm.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/gelu_backward.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/mm.h>
-#include <ATen/ops/relu.h>
+#include <ATen/ops/silu.h>
+#include <ATen/ops/silu_backward.h>
 #include <ATen/ops/threshold_backward.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <string>
+#include <string_view>
 
+#include "activation.h"
 #include "autograd.h"
 #include "check.h"
 #include "dropout_mask.h"
@@ -36,28 +50,68 @@ using OptionalGenerator = std::optional<at::Generator>;
 using OptionalTensor = std::optional<at::Tensor>;
 using torch::autograd::AutogradContext;
 
-at::Tensor tensorOrUndefined(const OptionalTensor& tensor) { return tensor.value_or(at::Tensor()); }
+/// The tensors of one call; undefined where absent.
+struct Tensors {
+  at::Tensor input, w1, b1, w2, b2, w3, b3;
 
-void checkArguments(const at::Tensor& input, const at::Tensor& w1, const at::Tensor& b1,
-                    const at::Tensor& w2, const at::Tensor& b2, double dropoutP,
-                    const OptionalGenerator& generator) {
+  /// The order in which autograd sees them: what is always there comes first.
+  variable_list list() const { return {input, w1, w2, b1, b2, w3, b3}; }
+  static Tensors fromList(const variable_list& list) {
+    return {list[0], list[1], list[3], list[2], list[4], list[5], list[6]};
+  }
+  static constexpr size_t count = 7;
+};
+
+/// What is to be done between the two layers.
+struct Hidden {
+  Activation activation;
+  double dropoutP;
+
+  double scale() const { return survivorScale(dropoutP); }
+};
+
+Tensors gathered(const at::Tensor& input, const at::Tensor& w1, const OptionalTensor& b1,
+                 const at::Tensor& w2, const OptionalTensor& b2, const OptionalTensor& w3,
+                 const OptionalTensor& b3) {
+  const auto orUndefined = [](const OptionalTensor& tensor) {
+    return tensor.value_or(at::Tensor());
+  };
+  return {input, w1, orUndefined(b1), w2, orUndefined(b2), orUndefined(w3), orUndefined(b3)};
+}
+
+void checkBias(const char* name, const at::Tensor& bias, const char* weightName,
+               const at::Tensor& weight) {
+  TF_CHECK(ERR_SHAPE, !bias.defined() || (bias.dim() == 1 && bias.size(0) == weight.size(0)),
+           "feed_forward: ", name, " must be [", weight.size(0), "] for a ", weightName, " of ",
+           weight.sizes(), ", got ", bias.sizes());
+}
+
+void checkArguments(const Tensors& t, const Hidden& hidden, const OptionalGenerator& generator) {
   constexpr auto op = "feed_forward";
-  checkFloating(op, "input", input);
-  checkMatches(op, "w_1", w1, "input", input);
-  checkMatches(op, "w_2", w2, "input", input);
-  if (b1.defined()) checkMatches(op, "b_1", b1, "input", input);
-  if (b2.defined()) checkMatches(op, "b_2", b2, "input", input);
-  TF_CHECK(ERR_SHAPE, input.dim() >= 1, op, ": input must be [..., D], got ", input.sizes());
-  TF_CHECK(ERR_SHAPE, w1.dim() == 2 && w1.size(1) == input.size(-1), op, ": w_1 must be [F, ",
-           input.size(-1), "] for an input of ", input.sizes(), ", got ", w1.sizes());
-  TF_CHECK(ERR_SHAPE, w2.dim() == 2 && w2.size(1) == w1.size(0), op, ": w_2 must be [E, ",
-           w1.size(0), "] for a w_1 of ", w1.sizes(), ", got ", w2.sizes());
-  TF_CHECK(ERR_SHAPE, !b1.defined() || (b1.dim() == 1 && b1.size(0) == w1.size(0)), op,
-           ": b_1 must be [", w1.size(0), "] for a w_1 of ", w1.sizes(), ", got ", b1.sizes());
-  TF_CHECK(ERR_SHAPE, !b2.defined() || (b2.dim() == 1 && b2.size(0) == w2.size(0)), op,
-           ": b_2 must be [", w2.size(0), "] for a w_2 of ", w2.sizes(), ", got ", b2.sizes());
-  checkProbability(op, "dropout_p", dropoutP);
-  checkGenerator(op, generator, input);
+  const bool gated = hidden.activation == Activation::swiglu;
+  TF_CHECK(ERR_ARGUMENT, gated || (!t.w3.defined() && !t.b3.defined()), op,
+           ": w_3 and b_3 belong to activation 'swiglu' only; leave them out");
+  TF_CHECK(ERR_ARGUMENT, !gated || t.w3.defined(), op,
+           ": activation 'swiglu' needs w_3, the weight of its gate");
+  checkFloating(op, "input", t.input);
+  checkMatches(op, "w_1", t.w1, "input", t.input);
+  checkMatches(op, "w_2", t.w2, "input", t.input);
+  if (t.b1.defined()) checkMatches(op, "b_1", t.b1, "input", t.input);
+  if (t.b2.defined()) checkMatches(op, "b_2", t.b2, "input", t.input);
+  if (t.w3.defined()) checkMatches(op, "w_3", t.w3, "input", t.input);
+  if (t.b3.defined()) checkMatches(op, "b_3", t.b3, "input", t.input);
+  TF_CHECK(ERR_SHAPE, t.input.dim() >= 1, op, ": input must be [..., D], got ", t.input.sizes());
+  TF_CHECK(ERR_SHAPE, t.w1.dim() == 2 && t.w1.size(1) == t.input.size(-1), op, ": w_1 must be [F, ",
+           t.input.size(-1), "] for an input of ", t.input.sizes(), ", got ", t.w1.sizes());
+  TF_CHECK(ERR_SHAPE, t.w2.dim() == 2 && t.w2.size(1) == t.w1.size(0), op, ": w_2 must be [E, ",
+           t.w1.size(0), "] for a w_1 of ", t.w1.sizes(), ", got ", t.w2.sizes());
+  TF_CHECK(ERR_SHAPE, !t.w3.defined() || t.w3.sizes() == t.w1.sizes(), op,
+           ": w_3 must have the shape of w_1, ", t.w1.sizes(), ", got ", t.w3.sizes());
+  checkBias("b_1", t.b1, "w_1", t.w1);
+  checkBias("b_2", t.b2, "w_2", t.w2);
+  checkBias("b_3", t.b3, "w_3", t.w3);
+  checkProbability(op, "dropout_p", hidden.dropoutP);
+  checkGenerator(op, generator, t.input);
 }
 
 /// [..., D] -> [rows, D]. The row count is spelled out: with D or rows 0, view cannot infer it.
@@ -81,134 +135,212 @@ at::Tensor withLastSize(const at::Tensor& rows, const at::Tensor& like, int64_t 
 
 struct Result {
   at::Tensor output;
-  at::Tensor hidden;  // [rows, F], after ReLU and dropping, before scaling
+  at::Tensor main;  // [rows, F], relu: h before scaling; else a, closed where dropped
+  at::Tensor gate;  // [rows, F], swiglu: c; else undefined
 };
 
-Result forwardPass(const at::Tensor& input, const at::Tensor& w1, const at::Tensor& b1,
-                   const at::Tensor& w2, const at::Tensor& b2, double dropoutP,
-                   const OptionalGenerator& generator) {
-  const auto hidden = scaledProduct(asRows(input), w1.t(), 1.0, b1).relu_();
-  if (dropoutP > 0.0) hidden.mul_(drawKept(hidden, dropoutP, generator));
-  const auto output = scaledProduct(hidden, w2.t(), survivorScale(dropoutP), b2);
-  return {withLastSize(output, input, w2.size(0)), hidden};
+Result forwardPass(const Tensors& t, const Hidden& hidden, const OptionalGenerator& generator) {
+  const auto rows = asRows(t.input);
+  const bool gated = hidden.activation == Activation::swiglu;
+  const auto main = scaledProduct(rows, t.w1.t(), 1.0, t.b1);
+  const auto gate = gated ? scaledProduct(rows, t.w3.t(), 1.0, t.b3) : at::Tensor();
+  at::Tensor h;
+  if (hidden.activation == Activation::relu) {
+    h = main.relu_();
+    if (hidden.dropoutP > 0.0) h.mul_(drawKept(h, hidden.dropoutP, generator));
+  } else {
+    if (hidden.dropoutP > 0.0) {
+      main.masked_fill_(drawKept(main, hidden.dropoutP, generator).logical_not_(), closedValue);
+    }
+    h = gated ? at::silu(main).mul_(gate) : activate(hidden.activation, main, gate);
+  }
+  const auto output = scaledProduct(h, t.w2.t(), hidden.scale(), t.b2);
+  return {withLastSize(output, t.input, t.w2.size(0)), main, gate};
 }
 
+/// Which gradients are asked for.
 struct Wanted {
-  bool input, w1, w2, b1, b2;
+  bool input, w1, b1, w2, b2, w3, b3;
+
+  bool anyOfHidden() const { return input || w1 || b1 || w3 || b3; }
 };
 
-/// Gradients in the order input, w_1, w_2, b_1, b_2.
-variable_list backwardPass(const at::Tensor& gradOutput, const at::Tensor& input,
-                           const at::Tensor& w1, const at::Tensor& w2, const at::Tensor& hidden,
-                           double dropoutP, const Wanted& wanted) {
-  const double scale = survivorScale(dropoutP);
-  const auto upstream = asRows(gradOutput);
-  variable_list result(5);
-  if (wanted.w2) result[2] = scaledProduct(upstream.t(), hidden, scale);
-  if (wanted.b2) result[4] = upstream.sum({0});
-  if (!wanted.input && !wanted.w1 && !wanted.b1) return result;
+struct HiddenGradients {
+  at::Tensor main;  // da
+  at::Tensor gate;  // dc; undefined without a gate
+};
 
-  const auto gradHidden =
-      at::threshold_backward(scaledProduct(upstream, w2, scale), hidden, /*threshold=*/0);
-  if (wanted.input) result[0] = at::mm(gradHidden, w1).view(input.sizes());
-  if (wanted.w1) result[1] = at::mm(gradHidden.t(), asRows(input));
-  if (wanted.b1) result[3] = gradHidden.sum({0});
+/// From dy to da and dc. Also sets `gradW2` when asked: it needs h, which exists here only.
+HiddenGradients hiddenBackward(const at::Tensor& upstream, const Tensors& t, const Hidden& hidden,
+                               const at::Tensor& main, const at::Tensor& gate, const Wanted& wanted,
+                               at::Tensor& gradW2) {
+  const bool gated = hidden.activation == Activation::swiglu;
+  // relu saved h itself; the others compute silu(a) or h again.
+  at::Tensor activated = main;
+  if (gated) {
+    activated = at::silu(main);
+  } else if (hidden.activation == Activation::gelu && wanted.w2) {
+    activated = activate(hidden.activation, main, gate);
+  }
+  if (wanted.w2) {
+    gradW2 = scaledProduct(upstream.t(), gated ? activated * gate : activated, hidden.scale());
+  }
+  if (!wanted.anyOfHidden()) return {};
+  // Only swiglu has a further use for it: let the memory go before the next big product.
+  if (!gated) activated.reset();
+
+  auto gradient = scaledProduct(upstream, t.w2, hidden.scale());
+  switch (hidden.activation) {
+    case Activation::relu:
+      return {at::threshold_backward(gradient, main, /*threshold=*/0), {}};
+    case Activation::gelu:
+      return {at::gelu_backward_out(gradient, gradient, main), {}};
+    default: {
+      const auto gradGate = activated.mul_(gradient);
+      gradient.mul_(gate);
+      return {at::silu_backward_out(gradient, gradient, main), gradGate};
+    }
+  }
+}
+
+/// Gradients in the order of Tensors::list.
+variable_list backwardPass(const at::Tensor& gradOutput, const Tensors& t, const Hidden& hidden,
+                           const at::Tensor& main, const at::Tensor& gate, const Wanted& wanted) {
+  const auto upstream = asRows(gradOutput);
+  const auto rows = asRows(t.input);
+  variable_list result(Tensors::count);
+  const auto gradients = hiddenBackward(upstream, t, hidden, main, gate, wanted, result[2]);
+  if (wanted.input) {
+    auto gradInput = at::mm(gradients.main, t.w1);
+    if (gate.defined()) gradInput.addmm_(gradients.gate, t.w3);
+    result[0] = gradInput.view(t.input.sizes());
+  }
+  if (wanted.w1) result[1] = at::mm(gradients.main.t(), rows);
+  if (wanted.b1) result[3] = gradients.main.sum({0});
+  if (wanted.b2) result[4] = upstream.sum({0});
+  if (wanted.w3) result[5] = at::mm(gradients.gate.t(), rows);
+  if (wanted.b3) result[6] = gradients.gate.sum({0});
   return result;
 }
 
 /// The formula in plain ops. `kept` undefined: no dropout.
-at::Tensor composed(const at::Tensor& input, const at::Tensor& w1, const at::Tensor& b1,
-                    const at::Tensor& w2, const at::Tensor& b2, const at::Tensor& kept,
-                    double dropoutP) {
-  auto hidden = at::relu(at::linear(asRows(input), w1, b1));
-  if (kept.defined()) hidden = applyKept(hidden, kept, dropoutP);
-  return withLastSize(at::linear(hidden, w2, b2), input, w2.size(0));
+at::Tensor composed(const Tensors& t, const Hidden& hidden, const at::Tensor& kept) {
+  const auto rows = asRows(t.input);
+  const auto gate = t.w3.defined() ? at::linear(rows, t.w3, t.b3) : at::Tensor();
+  auto h = activate(hidden.activation, at::linear(rows, t.w1, t.b1), gate);
+  if (kept.defined()) h = applyKept(h, kept, hidden.dropoutP);
+  return withLastSize(at::linear(h, t.w2, t.b2), t.input, t.w2.size(0));
+}
+
+/// The dropout mask, read back from what the forward pass saved. Where relu's h is 0, or the
+/// others' a is closed, nothing passes, dropped or not: taken as dropped it gives the same values
+/// and derivatives.
+at::Tensor keptFrom(const at::Tensor& main, const Hidden& hidden) {
+  if (hidden.dropoutP == 0.0) return {};
+  return main != (hidden.activation == Activation::relu ? 0.0 : closedValue);
 }
 
 struct FeedForwardFunction : torch::autograd::Function<FeedForwardFunction> {
-  // The biases come last: absent ones take no place among the edges that needs_input_grad counts.
   static at::Tensor forward(AutogradContext* context, const at::Tensor& input, const at::Tensor& w1,
                             const at::Tensor& w2, const OptionalTensor& b1,
-                            const OptionalTensor& b2, double dropoutP,
+                            const OptionalTensor& b2, const OptionalTensor& w3,
+                            const OptionalTensor& b3, const Hidden& hidden,
                             const OptionalGenerator& generator) {
     const at::AutoDispatchBelowADInplaceOrView belowAutograd;
-    const auto bias1 = tensorOrUndefined(b1);
-    const auto bias2 = tensorOrUndefined(b2);
-    const auto result = forwardPass(input, w1, bias1, w2, bias2, dropoutP, generator);
-    context->save_for_backward({input, w1, w2, bias1, bias2, result.hidden});
-    context->saved_data["dropout_p"] = dropoutP;
+    const auto tensors = gathered(input, w1, b1, w2, b2, w3, b3);
+    const auto result = forwardPass(tensors, hidden, generator);
+    auto saved = tensors.list();
+    saved.push_back(result.main);
+    saved.push_back(result.gate);
+    context->save_for_backward(std::move(saved));
+    context->saved_data["activation"] = static_cast<int64_t>(hidden.activation);
+    context->saved_data["dropout_p"] = hidden.dropoutP;
     context->set_materialize_grads(false);
     return result.output;
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
-    variable_list result(7);
+    constexpr size_t others = 2;  // hidden and generator, which have no gradient
+    variable_list result(Tensors::count + others);
     if (!gradients[0].defined()) return result;
     const auto saved = context->get_saved_variables();
-    const auto& [input, w1, w2, b1, b2, hidden] =
-        std::tie(saved[0], saved[1], saved[2], saved[3], saved[4], saved[5]);
-    const double dropoutP = context->saved_data["dropout_p"].toDouble();
+    const auto tensors = Tensors::fromList(saved);
+    const auto& main = saved[Tensors::count];
+    const auto& gate = saved[Tensors::count + 1];
+    const Hidden hidden{static_cast<Activation>(context->saved_data["activation"].toInt()),
+                        context->saved_data["dropout_p"].toDouble()};
     variable_list found;
     if (c10::GradMode::is_enabled()) {
-      // Where h is 0 both ReLU and dropout let nothing through, whichever of them made it 0: as the
-      // dropout mask of the readable form it gives the same values and derivatives.
-      const auto kept = dropoutP > 0.0 ? hidden != 0 : at::Tensor();
+      const auto kept = keptFrom(main, hidden);
       found = differentiableGradients(
           [&](const variable_list& inputs) -> variable_list {
-            return {
-                composed(inputs[0], inputs[1], inputs[3], inputs[2], inputs[4], kept, dropoutP)};
+            return {composed(Tensors::fromList(inputs), hidden, kept)};
           },
-          {input, w1, w2, b1, b2}, gradients);
+          tensors.list(), gradients);
     } else {
-      const size_t firstBias = 3;
-      const size_t secondBias = firstBias + (b1.defined() ? 1 : 0);
-      const Wanted wanted{context->needs_input_grad(0), context->needs_input_grad(1),
-                          context->needs_input_grad(2),
-                          b1.defined() && context->needs_input_grad(firstBias),
-                          b2.defined() && context->needs_input_grad(secondBias)};
-      found = backwardPass(gradients[0], input, w1, w2, hidden, dropoutP, wanted);
+      found = backwardPass(gradients[0], tensors, hidden, main, gate, wantedOf(context, tensors));
     }
     for (size_t i = 0; i < found.size(); ++i) result[i] = std::move(found[i]);
     return result;
+  }
+
+  /// Absent tensors take no place among the edges that needs_input_grad counts.
+  static Wanted wantedOf(AutogradContext* context, const Tensors& tensors) {
+    size_t edge = 0;
+    const auto next = [&](const at::Tensor& tensor) {
+      return tensor.defined() && context->needs_input_grad(edge++);
+    };
+    Wanted wanted{};
+    wanted.input = next(tensors.input);
+    wanted.w1 = next(tensors.w1);
+    wanted.w2 = next(tensors.w2);
+    wanted.b1 = next(tensors.b1);
+    wanted.b2 = next(tensors.b2);
+    wanted.w3 = next(tensors.w3);
+    wanted.b3 = next(tensors.b3);
+    return wanted;
   }
 };
 
 at::Tensor feedForward(const at::Tensor& input, const at::Tensor& w1, const OptionalTensor& b1,
                        const at::Tensor& w2, const OptionalTensor& b2, double dropoutP,
-                       OptionalGenerator generator) {
-  const auto bias1 = tensorOrUndefined(b1);
-  const auto bias2 = tensorOrUndefined(b2);
-  checkArguments(input, w1, bias1, w2, bias2, dropoutP, generator);
-  return forwardPass(input, w1, bias1, w2, bias2, dropoutP, generator).output;
+                       std::string_view activation, const OptionalTensor& w3,
+                       const OptionalTensor& b3, OptionalGenerator generator) {
+  const Hidden hidden{parseActivation("feed_forward", activation), dropoutP};
+  const auto tensors = gathered(input, w1, b1, w2, b2, w3, b3);
+  checkArguments(tensors, hidden, generator);
+  return forwardPass(tensors, hidden, generator).output;
 }
 
 at::Tensor feedForwardAutograd(const at::Tensor& input, const at::Tensor& w1,
                                const OptionalTensor& b1, const at::Tensor& w2,
                                const OptionalTensor& b2, double dropoutP,
-                               OptionalGenerator generator) {
-  const auto bias1 = tensorOrUndefined(b1);
-  const auto bias2 = tensorOrUndefined(b2);
-  checkArguments(input, w1, bias1, w2, bias2, dropoutP, generator);
-  if (mustRecord({input, w1, bias1, w2, bias2})) {
-    return FeedForwardFunction::apply(input, w1, w2, b1, b2, dropoutP, generator);
+                               std::string_view activation, const OptionalTensor& w3,
+                               const OptionalTensor& b3, OptionalGenerator generator) {
+  const Hidden hidden{parseActivation("feed_forward", activation), dropoutP};
+  const auto t = gathered(input, w1, b1, w2, b2, w3, b3);
+  checkArguments(t, hidden, generator);
+  if (mustRecord({t.input, t.w1, t.b1, t.w2, t.b2, t.w3, t.b3})) {
+    return FeedForwardFunction::apply(input, w1, w2, b1, b2, w3, b3, hidden, generator);
   }
   const at::AutoDispatchBelowADInplaceOrView belowAutograd;
-  return forwardPass(input, w1, bias1, w2, bias2, dropoutP, generator).output;
+  return forwardPass(t, hidden, generator).output;
 }
 
 at::Tensor feedForwardReference(const at::Tensor& input, const at::Tensor& w1,
                                 const OptionalTensor& b1, const at::Tensor& w2,
                                 const OptionalTensor& b2, double dropoutP,
-                                OptionalGenerator generator) {
-  const auto bias1 = tensorOrUndefined(b1);
-  const auto bias2 = tensorOrUndefined(b2);
-  checkArguments(input, w1, bias1, w2, bias2, dropoutP, generator);
+                                std::string_view activation, const OptionalTensor& w3,
+                                const OptionalTensor& b3, OptionalGenerator generator) {
+  const Hidden hidden{parseActivation("feed_forward", activation), dropoutP};
+  const auto tensors = gathered(input, w1, b1, w2, b2, w3, b3);
+  checkArguments(tensors, hidden, generator);
   at::Tensor kept;
   if (dropoutP > 0.0) {
     const auto rows = asRows(input);
     kept = drawKept(at::empty({rows.size(0), w1.size(0)}, input.options()), dropoutP, generator);
   }
-  return composed(input, w1, bias1, w2, bias2, kept, dropoutP);
+  return composed(tensors, hidden, kept);
 }
 
 }  // namespace
@@ -216,7 +348,8 @@ at::Tensor feedForwardReference(const at::Tensor& input, const at::Tensor& w1,
 void registerFeedForward(torch::Library& library) {
   const std::string signature =
       "(Tensor input, Tensor w_1, Tensor? b_1, Tensor w_2, Tensor? b_2, float dropout_p=0.0, *, "
-      "Generator? generator=None) -> Tensor";
+      "str activation=\"relu\", Tensor? w_3=None, Tensor? b_3=None, Generator? generator=None) "
+      "-> Tensor";
   library.def(("feed_forward" + signature).c_str());
   library.impl("feed_forward",
                torch::dispatch(c10::DispatchKey::CompositeExplicitAutograd, TORCH_FN(feedForward)));

@@ -24,12 +24,12 @@
 #include <ATen/ops/var.h>
 #include <torch/csrc/autograd/custom_function.h>
 
-#include <limits>
 #include <string>
 
 #include "autograd.h"
 #include "check.h"
 #include "ops.h"
+#include "precision.h"
 
 namespace torchformer::core {
 
@@ -65,22 +65,7 @@ void checkArguments(const at::Tensor& input, const at::Tensor& scale, const at::
   TF_CHECK(ERR_SHAPE, !dialect.sampleStd || features >= 2, op,
            ": the sample standard deviation needs at least 2 features, got an input of ",
            input.sizes());
-  // An eps that is 0 in the arithmetic used would make a row of equal values 0 / 0.
-  const double smallest = input.scalar_type() == at::kDouble
-                              ? std::numeric_limits<double>::min()
-                              : static_cast<double>(std::numeric_limits<float>::min());
-  TF_CHECK(ERR_ARGUMENT,
-           dialect.eps >= smallest && dialect.eps <= std::numeric_limits<float>::max(), op,
-           ": eps must be a positive finite number, got ", dialect.eps);
-}
-
-bool isHalf(const at::Tensor& tensor) {
-  return tensor.scalar_type() == at::kHalf || tensor.scalar_type() == at::kBFloat16;
-}
-
-/// Half types to float32, others as they are.
-at::Tensor widened(const at::Tensor& tensor) {
-  return isHalf(tensor) ? tensor.to(at::kFloat) : tensor;
+  checkEpsilon(op, "eps", dialect.eps, input);
 }
 
 /// What libtorch's fused kernel should get as scale or shift. On the CPU it keeps the statistics in

@@ -7,6 +7,7 @@
 namespace torchformer::core {
 
 void registerLayerNorm(torch::Library& library);
+void registerRmsNorm(torch::Library& library);
 void registerAttention(torch::Library& library);
 void registerFeedForward(torch::Library& library);
 void registerDropout(torch::Library& library);

@@ -36,6 +36,7 @@ std::unique_ptr<torch::Library> registerAll() {
   auto library = std::make_unique<torch::Library>(torch::Library::DEF, "torchformer", std::nullopt,
                                                   ownPath().c_str(), /*line=*/0);
   registerLayerNorm(*library);
+  registerRmsNorm(*library);
   registerAttention(*library);
   registerFeedForward(*library);
   registerDropout(*library);

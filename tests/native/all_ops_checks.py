@@ -19,15 +19,19 @@ def calls(dtype=torch.float32, grad=True):
     for suffix in ("", "_reference"):
         yield "layer_norm" + suffix, lambda f=getattr(ops, "layer_norm" + suffix): f(x, a, a)
         yield "layer_norm sample" + suffix, lambda f=getattr(ops, "layer_norm" + suffix): f(x, a, a, sample_std=True, eps_outside=True)
+        yield "rms_norm" + suffix, lambda f=getattr(ops, "rms_norm" + suffix): f(x, a)
         yield "attention" + suffix, lambda f=getattr(ops, "attention" + suffix): f(x, x, x, None, 0.2, need_weights=True)[0]
         yield "feed_forward" + suffix, lambda f=getattr(ops, "feed_forward" + suffix): f(*n, 0.2)
+        yield "feed_forward gelu" + suffix, lambda f=getattr(ops, "feed_forward" + suffix): f(*n, 0.2, activation="gelu")
+        yield "feed_forward swiglu" + suffix, lambda f=getattr(ops, "feed_forward" + suffix): f(
+            *n, 0.2, activation="swiglu", w_3=n[1], b_3=n[2])
     yield "dropout", lambda: ops.dropout(x, 0.5)
 
 
 @check
 def every_op_has_a_gradient_of_its_own_or_is_composite():
     names = [s.name for s in torch._C._jit_get_all_schemas() if s.name.startswith("torchformer::")]
-    assert len(names) == 7, names
+    assert len(names) == 9, names
     for name in names:
         own = torch._C._dispatch_has_kernel_for_dispatch_key(name, "Autograd")
         composite = torch._C._dispatch_has_kernel_for_dispatch_key(name, "CompositeImplicitAutograd")
@@ -64,9 +68,13 @@ def shapes_are_known_on_the_meta_device():
     m = dict(device="meta")
     x = torch.empty(2, 3, 4, 8, **m)
     assert ops.layer_norm(x, torch.empty(8, **m), torch.empty(8, **m)).shape == x.shape
+    assert ops.rms_norm(x, torch.empty(8, **m)).shape == x.shape
     output, weights = ops.attention(x, x, x, torch.ones(1, 1, 4, 4, dtype=torch.bool, **m), 0.1, need_weights=True)
     assert output.shape == x.shape and weights.shape == (2, 3, 4, 4)
     assert ops.feed_forward(x, torch.empty(9, 8, **m), None, torch.empty(5, 9, **m), None, 0.1).shape == (2, 3, 4, 5)
+    w = torch.empty(9, 8, **m)
+    for options in (dict(activation="gelu"), dict(activation="swiglu", w_3=w)):
+        assert ops.feed_forward(x, w, None, torch.empty(5, 9, **m), None, 0.1, **options).shape == (2, 3, 4, 5)
     assert ops.dropout(x, 0.1).shape == x.shape
 
 
@@ -87,7 +95,8 @@ def backward_frees_and_a_second_backward_says_so():
 def a_forward_mode_tangent_is_an_error_not_lost():
     with torch.autograd.forward_ad.dual_level():
         x = torch.autograd.forward_ad.make_dual(torch.ones(2, 4), torch.ones(2, 4))
-        for function in (lambda: ops.layer_norm(x, torch.ones(4), torch.zeros(4)), lambda: ops.dropout(x, 0.5)):
+        for function in (lambda: ops.layer_norm(x, torch.ones(4), torch.zeros(4)), lambda: ops.rms_norm(x, torch.ones(4)),
+                         lambda: ops.dropout(x, 0.5)):
             try:
                 function()
             except RuntimeError as error:
@@ -109,7 +118,7 @@ def the_default_generator_is_the_one_that_manual_seed_sets():
 def absurd_sizes_are_an_error():
     one = torch.ones(1)
     huge = one.expand(2**31, 2**31, 1, 1)
-    for call in (lambda: ops.attention(huge, huge, huge), lambda: ops.layer_norm(huge, one, one),
+    for call in (lambda: ops.attention(huge, huge, huge), lambda: ops.layer_norm(huge, one, one), lambda: ops.rms_norm(huge, one),
                  lambda: ops.feed_forward(huge, one[None], None, one[None], None),
                  lambda: ops.dropout(huge, 0.5)):
         try:

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+namespace torchformer::core {
+
+/// The tensor in the precision that statistics over a row are computed in: float16 and bfloat16 as
+/// float32, others as they are (no copy).
+inline at::Tensor widened(const at::Tensor& tensor) {
+  const auto dtype = tensor.scalar_type();
+  return dtype == at::kHalf || dtype == at::kBFloat16 ? tensor.to(at::kFloat) : tensor;
+}
+
+}  // namespace torchformer::core

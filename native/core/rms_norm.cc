@@ -1,0 +1,149 @@
+// Root mean square normalisation over the last dimension (Zhang and Sennrich, 2019).
+//
+// Purpose: every row gets a root mean square of 1, then a learned scale for each feature. Unlike
+//   layer normalisation it moves no mean and has no shift.
+// Shapes:  input [..., D], scale [D] -> output [..., D].
+// Formula: y = scale * x * r,   r = 1 / sqrt(mean(x^2) + eps).
+// Backward, with u = dy * scale and z = x * r:
+//   dx = r * (u - z * mean(u * z)),   dscale = sum over rows of dy * z.
+// Saved:   input, scale and one number a row.
+// Hazards: a row of zeros has r = 1 / sqrt(eps): large but finite, so eps must be positive. The
+//   backward multiplies by r once and by z, never by r^3, which would overflow for a small eps.
+//   Half types are computed in float32, r is kept in float32 too.
+
+#include <ATen/TensorOperators.h>
+#include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/ops/mul.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include <string>
+#include <tuple>
+
+#include "autograd.h"
+#include "check.h"
+#include "ops.h"
+#include "precision.h"
+
+namespace torchformer::core {
+
+namespace {
+
+using torch::autograd::AutogradContext;
+
+void checkArguments(const at::Tensor& input, const at::Tensor& scale, double eps) {
+  constexpr auto op = "rms_norm";
+  checkFloating(op, "input", input);
+  checkMatches(op, "scale", scale, "input", input);
+  TF_CHECK(ERR_SHAPE, input.dim() >= 1 && input.size(-1) >= 1, op,
+           ": input must be [..., D] with D at least 1, got ", input.sizes());
+  TF_CHECK(ERR_SHAPE, scale.dim() == 1 && scale.size(0) == input.size(-1), op, ": scale must be [",
+           input.size(-1), "] for an input of ", input.sizes(), ", got ", scale.sizes());
+  checkEpsilon(op, "eps", eps, input);
+}
+
+struct Result {
+  at::Tensor output;
+  at::Tensor reciprocal;  // [..., 1]: 1 / sqrt(mean(x^2) + eps)
+};
+
+Result forwardPass(const at::Tensor& input, const at::Tensor& scale, double eps) {
+  const auto x = widened(input);
+  // One buffer for both the squares and the result.
+  auto buffer = x * x;
+  const auto reciprocal = buffer.mean({-1}, /*keepdim=*/true).add_(eps).rsqrt_();
+  at::mul_out(buffer, x, reciprocal).mul_(widened(scale));
+  return {buffer.to(input.scalar_type()), reciprocal};
+}
+
+struct Wanted {
+  bool input;
+  bool scale;
+};
+
+variable_list backwardPass(const at::Tensor& gradOutput, const at::Tensor& input,
+                           const at::Tensor& scale, const at::Tensor& reciprocal,
+                           const Wanted& wanted) {
+  const auto gradient = widened(gradOutput);
+  const auto normalised = widened(input) * reciprocal;
+  variable_list result(2);
+  if (wanted.input) {
+    const auto upstream = gradient * widened(scale);
+    const auto along = (upstream * normalised).mean({-1}, /*keepdim=*/true);
+    result[0] =
+        upstream.addcmul_(normalised, along, /*value=*/-1).mul_(reciprocal).to(input.scalar_type());
+  }
+  if (wanted.scale) {
+    result[1] =
+        (gradient * normalised).reshape({-1, scale.size(0)}).sum({0}).to(scale.scalar_type());
+  }
+  return result;
+}
+
+/// The formula in plain ops, differentiable as often as wanted.
+at::Tensor composed(const at::Tensor& input, const at::Tensor& scale, double eps) {
+  const auto x = widened(input);
+  const auto reciprocal = ((x * x).mean({-1}, /*keepdim=*/true) + eps).rsqrt();
+  return (x * reciprocal * widened(scale)).to(input.scalar_type());
+}
+
+struct RmsNormFunction : torch::autograd::Function<RmsNormFunction> {
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& input,
+                            const at::Tensor& scale, double eps) {
+    const at::AutoDispatchBelowADInplaceOrView belowAutograd;
+    const auto result = forwardPass(input, scale, eps);
+    context->save_for_backward({input, scale, result.reciprocal});
+    context->saved_data["eps"] = eps;
+    context->set_materialize_grads(false);
+    return result.output;
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    variable_list result(3);
+    if (!gradients[0].defined()) return result;
+    const auto saved = context->get_saved_variables();
+    const auto& [input, scale, reciprocal] = std::tie(saved[0], saved[1], saved[2]);
+    const double eps = context->saved_data["eps"].toDouble();
+    auto found = c10::GradMode::is_enabled()
+                     ? differentiableGradients(
+                           [&](const variable_list& inputs) -> variable_list {
+                             return {composed(inputs[0], inputs[1], eps)};
+                           },
+                           {input, scale}, gradients)
+                     : backwardPass(gradients[0], input, scale, reciprocal,
+                                    {context->needs_input_grad(0), context->needs_input_grad(1)});
+    for (size_t i = 0; i < found.size(); ++i) result[i] = std::move(found[i]);
+    return result;
+  }
+};
+
+at::Tensor rmsNorm(const at::Tensor& input, const at::Tensor& scale, double eps) {
+  checkArguments(input, scale, eps);
+  return forwardPass(input, scale, eps).output;
+}
+
+at::Tensor rmsNormAutograd(const at::Tensor& input, const at::Tensor& scale, double eps) {
+  checkArguments(input, scale, eps);
+  if (mustRecord({input, scale})) return RmsNormFunction::apply(input, scale, eps);
+  const at::AutoDispatchBelowADInplaceOrView belowAutograd;
+  return forwardPass(input, scale, eps).output;
+}
+
+at::Tensor rmsNormReference(const at::Tensor& input, const at::Tensor& scale, double eps) {
+  checkArguments(input, scale, eps);
+  return composed(input, scale, eps);
+}
+
+}  // namespace
+
+void registerRmsNorm(torch::Library& library) {
+  const std::string signature = "(Tensor input, Tensor scale, float eps=1e-6) -> Tensor";
+  library.def(("rms_norm" + signature).c_str());
+  library.impl("rms_norm",
+               torch::dispatch(c10::DispatchKey::CompositeExplicitAutograd, TORCH_FN(rmsNorm)));
+  library.impl("rms_norm", torch::dispatch(c10::DispatchKey::Autograd, TORCH_FN(rmsNormAutograd)));
+  library.def(("rms_norm_reference" + signature).c_str());
+  library.impl("rms_norm_reference", torch::dispatch(c10::DispatchKey::CompositeImplicitAutograd,
+                                                     TORCH_FN(rmsNormReference)));
+}
+
+}  // namespace torchformer::core
