@@ -1,12 +1,11 @@
-// `npm run demo`: sets up what is missing, then trains a small translator and tries it.
+// `npm run demo` and its like: sets up what is missing, then runs an example of examples/.
+// Arguments: its path without ending, then what the example takes.
 'use strict';
 const { compileExamples, main, prepare, root, runNode } = require('./common.cjs');
 
 main(async () => {
+  const [example, ...rest] = process.argv.slice(2);
   await prepare();
   compileExamples();
-  runNode(['build/examples/demo/demo.js', ...process.argv.slice(2)], {
-    cwd: root,
-    stdio: 'inherit',
-  });
+  runNode([`build/examples/${example}.js`, ...rest], { cwd: root, stdio: 'inherit' });
 });

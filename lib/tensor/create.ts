@@ -3,15 +3,12 @@ import { checkInteger, checkOptions, describe } from '../runtime/options.js';
 import {
   checkBoolean,
   checkCanRequireGrad,
-  checkDimRange,
   checkIndex,
   checkScalar,
   checkShape,
   checkTensor,
-  checkTensors,
   describeValue,
   elementCount,
-  explained,
   formatShape,
   type Scalar,
 } from './check.js';
@@ -20,6 +17,8 @@ import { callTensor, FloatScalar, native } from './dispatch.js';
 import { byteSize, checkDType, dtypeOfTypedArray, type DType, type TensorSource } from './dtype.js';
 import { flatten, type ReadonlyNestedArray } from './nested.js';
 import { Tensor } from './tensor.js';
+
+export { cat, stack } from './join.js';
 
 export interface CreateOptions {
   /** Element type. The default stands with each function. */
@@ -318,56 +317,36 @@ export function onesLike(like: Tensor, options: CreateOptions = {}): Tensor {
   return filledLike('onesLike', 'aten::ones_like', like, options);
 }
 
-function filledLike(owner: string, op: string, like: Tensor, options: CreateOptions): Tensor {
+/** Filled with `value`, with `like`'s shape, dtype and device unless options say otherwise. */
+export function fullLike(like: Tensor, value: Scalar, options: CreateOptions = {}): Tensor {
+  checkScalar('fullLike', 'value', value);
+  return filledLike('fullLike', 'aten::full_like', like, options, value);
+}
+
+/** With whatever the memory holds, with `like`'s shape, dtype and device unless options differ. */
+export function emptyLike(like: Tensor, options: CreateOptions = {}): Tensor {
+  return filledLike('emptyLike', 'aten::empty_like', like, options);
+}
+
+/** Uniform in [0, 1), with `like`'s shape, dtype and device unless options say otherwise. */
+export function randLike(like: Tensor, options: CreateOptions = {}): Tensor {
+  return filledLike('randLike', 'aten::rand_like.generator', like, options);
+}
+
+/** Normal (mean 0, deviation 1), with `like`'s shape, dtype and device unless options differ. */
+export function randnLike(like: Tensor, options: CreateOptions = {}): Tensor {
+  return filledLike('randnLike', 'aten::randn_like.generator', like, options);
+}
+
+function filledLike(
+  owner: string,
+  op: string,
+  like: Tensor,
+  options: CreateOptions,
+  ...values: Scalar[]
+): Tensor {
   checkTensor(owner, 'like', like);
   const { dtype, device } = { dtype: like.dtype, device: like.device, ...options };
   const named = layout(owner, { ...options, dtype, device }, null);
-  return finished(owner, callTensor(op, like, named), options);
-}
-
-/** Joins tensors along an existing dimension; all other sizes must agree. */
-export function cat(tensors: readonly Tensor[], dim = 0): Tensor {
-  const parts = checkTensors('cat', 'tensors', tensors);
-  checkIndex('cat', 'dim', dim);
-  return explained(
-    () => callTensor('aten::cat', parts, dim),
-    () => {
-      const first = (parts[0] as Tensor).shape;
-      checkDimRange('cat', 'dim', dim, first.length);
-      const axis = dim < 0 ? dim + first.length : dim;
-      checkSameSizes('cat', parts, axis);
-    },
-  );
-}
-
-/** Joins tensors of one shape along a new dimension `dim`. */
-export function stack(tensors: readonly Tensor[], dim = 0): Tensor {
-  const parts = checkTensors('stack', 'tensors', tensors);
-  checkIndex('stack', 'dim', dim);
-  return explained(
-    () => callTensor('aten::stack', parts, dim),
-    () => {
-      checkDimRange('stack', 'dim', dim, (parts[0] as Tensor).ndim + 1);
-      checkSameSizes('stack', parts, -1);
-    },
-  );
-}
-
-/** @throws RangeError unless all shapes agree, but for the size of dimension `except` */
-function checkSameSizes(owner: string, parts: readonly Tensor[], except: number): void {
-  const first = (parts[0] as Tensor).shape;
-  parts.forEach((part, at) => {
-    const { shape } = part;
-    const agree =
-      shape.length === first.length &&
-      shape.every((size, dim) => dim === except || size === first[dim]);
-    if (!agree) {
-      throw new RangeError(
-        `${owner}: tensors[${at}] has shape ${formatShape(shape)}, tensors[0] ${formatShape(first)}` +
-          (except < 0
-            ? '; all must agree'
-            : `; all sizes but that of dimension ${except} must agree`),
-      );
-    }
-  });
+  return finished(owner, callTensor(op, like, ...values, named), options);
 }

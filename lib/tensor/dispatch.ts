@@ -5,6 +5,7 @@
 import { nativeAddon } from '../runtime/load.js';
 import { TorchError } from '../runtime/errors.js';
 import { describe } from '../runtime/options.js';
+import type { AtenOps, TorchformerOps } from './generated/opTypes.js';
 import type { BoundOp, NativeAddon } from './native.js';
 import { Tensor } from './tensor.js';
 import { currentScope } from './scope.js';
@@ -170,10 +171,14 @@ function cachedProperties<T>(make: (name: string) => T): { readonly [name: strin
 
 /**
  * Every registered op, raw: `ops.aten.relu(x)`, `ops.aten.softmax.int(x, -1)`.
- * Without overload name the first overload that takes the kinds of the arguments runs.
+ * Without overload name the first overload that takes the kinds of the arguments runs. Types are
+ * made from the schemas; ops of other namespaces are called by {@link call}.
  *
  * Only kinds and counts of the arguments are checked here. A few ATen ops crash the process on
  * malformed arguments (such as `_embedding_bag_dense_backward`, `_segment_reduce_backward`);
  * the typed API and `torchformer::*` check every shape first.
  */
-export const ops: { readonly [namespace: string]: OpNamespace } = cachedProperties(opNamespace);
+export const ops = cachedProperties(opNamespace) as unknown as {
+  readonly aten: AtenOps;
+  readonly torchformer: TorchformerOps;
+};

@@ -12,32 +12,47 @@ export {
 export { cudaIsAvailable, type Device } from './device.js';
 export type { Scalar } from './check.js';
 export type { NestedArray, ReadonlyNestedArray } from './nested.js';
-export type { AlphaOptions, DivOptions } from './methods/elementwise.js';
+export type { AlphaOptions, DivOptions, RoundOptions } from './methods/elementwise.js';
+export type {
+  GeluOptions,
+  NanToNumOptions,
+  SoftplusOptions,
+  ValueOptions,
+} from './methods/pointwise.js';
+export type { MultinomialOptions } from './methods/random.js';
 export type { AllcloseOptions } from './methods/comparison.js';
 export type { Sizes } from './methods/shape.js';
+export type { DiagonalOptions } from './methods/dimensions.js';
+export type { Dims, KeepdimOptions, ValuesAndIndices } from './methods/dims.js';
+export type { ReduceOptions, SoftmaxOptions, VarianceOptions } from './methods/reduction.js';
+export type { AminmaxOptions, BincountOptions, CumulateOptions } from './methods/statistics.js';
 export type {
-  Dims,
-  KeepdimOptions,
-  ReduceOptions,
-  SoftmaxOptions,
-  ValuesAndIndices,
-  VarianceOptions,
-} from './methods/reduction.js';
+  SearchOptions,
+  SortOptions,
+  TopkOptions,
+  UniqueOptions,
+  UniqueParts,
+} from './methods/sorting.js';
+export type { IndexPutOptions } from './methods/indexing.js';
+export type { ScatterReduceOptions, ScatterReduction } from './methods/scatter.js';
+export type { ProductOptions } from './methods/linearAlgebra.js';
 export {
   arange,
-  cat,
   empty,
+  emptyLike,
   eye,
   fromBytes,
   full,
+  fullLike,
   linspace,
   ones,
   onesLike,
   rand,
+  randLike,
   randint,
   randn,
+  randnLike,
   randperm,
-  stack,
   tensor,
   zeros,
   zerosLike,
@@ -45,6 +60,20 @@ export {
   type Shape,
   type TensorOptions,
 } from './create.js';
+export {
+  broadcastTensors,
+  cat,
+  hstack,
+  meshgrid,
+  stack,
+  vstack,
+  type MeshgridOptions,
+} from './join.js';
+export { einsum } from './einsum.js';
+export { linalg, type MatrixNorm, type SvdOptions, type UpperOptions } from './linalg.js';
+export { canCast, promoteTypes, resultType } from './promotion.js';
+export { print } from './print.js';
+export type { Index, SliceRange, SliceText } from './pythonIndex.js';
 export { where } from './where.js';
 export {
   enableGrad,
@@ -54,6 +83,13 @@ export {
   type BackwardOptions,
   type GradOptions,
 } from './autograd.js';
+export {
+  defineFunction,
+  type FunctionContext,
+  type FunctionDefinition,
+  type Gradients,
+  type RemovableHook,
+} from './autogradFunction.js';
 export { getRngState, manualSeed, setRngState } from './random.js';
 export { getNumThreads, setNumThreads } from './threads.js';
 export {

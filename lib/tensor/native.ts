@@ -36,6 +36,12 @@ export interface BackwardOptions {
   inputs: Tensor[];
 }
 
+/** `done` is called once the results are read. */
+export type GradientCallback = (gradients: (Tensor | null)[]) => {
+  results: readonly (Tensor | null | undefined)[];
+  done: () => void;
+};
+
 export interface NativeAddon {
   /** Called once per environment before anything else. */
   initialize(classes: {
@@ -95,6 +101,24 @@ export interface NativeAddon {
       allowUnused: boolean;
     },
   ): (Tensor | null)[];
+
+  /**
+   * Calls `call` with the gradient of `tensor` in each backward pass; the result, if any, takes
+   * its place. `release` is called when the hook is no longer needed. Returns its number.
+   */
+  registerHook(tensor: Tensor, call: GradientCallback, release: () => void): number;
+  removeHook(tensor: Tensor, hook: number): void;
+  /**
+   * New tensors with the values of `outputs` whose backward pass calls `call`: gradients of the
+   * outputs in, gradients of the inputs out.
+   */
+  attachBackward(
+    name: string,
+    inputs: Tensor[],
+    outputs: Tensor[],
+    call: GradientCallback,
+    release: () => void,
+  ): Tensor[];
 
   gradMode(): boolean;
   setGradMode(enabled: boolean): void;

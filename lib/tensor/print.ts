@@ -2,6 +2,7 @@
  * Printing of tensors, letter for letter as PyTorch prints them, so that outputs can be compared.
  * Only the elements that are shown leave native memory.
  */
+import { inspect } from 'node:util';
 import { noGrad } from './autograd.js';
 import { callTensor } from './dispatch.js';
 import { isFloatingPoint, type DType } from './dtype.js';
@@ -180,4 +181,13 @@ function withSuffixes(text: string, parts: readonly string[]): string {
     }
   }
   return `${result})`;
+}
+
+/**
+ * Writes values to standard output as Python's `print`, between them spaces and a newline at the
+ * end: strings as they are, tensors as PyTorch prints them, anything else as Node shows it.
+ */
+export function print(...values: unknown[]): void {
+  const texts = values.map((value) => (typeof value === 'string' ? value : inspect(value)));
+  process.stdout.write(`${texts.join(' ')}\n`);
 }

@@ -66,7 +66,8 @@ export class Scope {
     if (!this.#open) return;
     this.#open = false;
     openScopes--;
-    for (const tensor of this.#tensors) tensor.dispose();
+    // `keep` may have been called in another async context, which does not see this scope.
+    for (const tensor of this.#tensors) if (!tensor.kept) tensor.dispose();
     this.#tensors.clear();
   }
 

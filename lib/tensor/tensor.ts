@@ -1,3 +1,4 @@
+import { registerGradientHook, type RemovableHook } from './autogradFunction.js';
 import { checkOptions } from '../runtime/options.js';
 import { runBackward, runBackwardAsync, type BackwardOptions } from './autograd.js';
 import { checkBoolean, checkCanRequireGrad, checkTensor, explained, formatShape } from './check.js';
@@ -256,6 +257,16 @@ export class Tensor extends LinearAlgebraMethods {
    */
   backward(options: BackwardOptions = {}): void {
     runBackward(this, options);
+  }
+
+  /**
+   * Calls `hook` with this tensor's gradient in every backward pass; what it returns takes the
+   * gradient's place. It runs on the event loop's thread, also in {@link Tensor.backwardAsync}.
+   *
+   * @throws TypeError if the tensor does not require gradients
+   */
+  registerHook(hook: (gradient: Tensor) => Tensor | null | undefined | void): RemovableHook {
+    return registerGradientHook(this, hook);
   }
 
   /** {@link backward} off the event loop. Use neither the graph nor the leaves before it settles. */

@@ -1,6 +1,16 @@
 import { inspect } from 'node:util';
-import { describe, expect, it } from 'vitest';
-import { arange, fromBytes, linspace, memory, tensor, tidy, zeros, type Tensor } from 'torchformer';
+import { describe, expect, it, vi } from 'vitest';
+import {
+  arange,
+  fromBytes,
+  linspace,
+  memory,
+  tensor,
+  tidy,
+  zeros,
+  type Tensor,
+  print,
+} from 'torchformer';
 
 // Every expected text is what PyTorch 2.13.0 prints for the same tensor.
 describe('a tensor prints as in PyTorch', () => {
@@ -136,5 +146,21 @@ describe('a tensor prints as in PyTorch', () => {
   it('also when its bytes are no numbers', () => {
     const pattern = new Uint8Array([0xff, 0xff, 0xff, 0xff]);
     expect(fromBytes(pattern, [1], 'float32').toString()).toBe('tensor([nan])');
+  });
+});
+
+describe('print', () => {
+  it('writes strings as they are and everything else as it is inspected, and a newline', () => {
+    const write = vi.spyOn(process.stdout, 'write').mockReturnValue(true);
+    try {
+      print('x', tensor([1, 2]), 3, { ok: true });
+      print();
+      expect(write.mock.calls.map(([text]) => text)).toEqual([
+        'x tensor([1., 2.]) 3 { ok: true }\n',
+        '\n',
+      ]);
+    } finally {
+      write.mockRestore();
+    }
   });
 });

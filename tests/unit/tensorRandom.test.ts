@@ -2,12 +2,15 @@ import { describe, expect, it } from 'vitest';
 import {
   callTensor,
   empty,
+  full,
   getNumThreads,
   getRngState,
   manualSeed,
   rand,
   randint,
+  randLike,
   randn,
+  randnLike,
   randperm,
   setNumThreads,
   setRngState,
@@ -30,6 +33,21 @@ describe('manualSeed', () => {
     expect(empty([3]).uniform_(-1, 1).toArray()).toEqual([
       0.06984508037567139, -0.602393627166748, 0.31842339038848877,
     ]);
+  });
+
+  it('gives the draws of PyTorch 2.13.0 in place and from weights', () => {
+    manualSeed(3);
+    expect(tensor([0.1, 0.2, 0.7]).multinomial(5, { replacement: true }).toArray()).toEqual([
+      0, 1, 2, 1, 2,
+    ]);
+    expect(full([6], 0.5).bernoulli().toArray()).toEqual([1, 0, 1, 1, 1, 1]);
+    expect(empty([3]).exponential_(2).toArray()).toEqual([
+      0.2594641447067261, 0.7537781596183777, 0.10319450497627258,
+    ]);
+    expect(empty([4], { dtype: 'int64' }).random_(2, 9).toArray()).toEqual([7, 2, 4, 4]);
+    expect(empty([4]).bernoulli_(0.3).toArray()).toEqual([0, 0, 1, 1]);
+    expect(randLike(zeros([2])).toArray()).toEqual([0.0666458010673523, 0.2539573907852173]);
+    expect(randnLike(zeros([2])).toArray()).toEqual([0.49518901109695435, -0.16431698203086853]);
   });
 
   it('takes seeds beyond 2^53 as bigints, to the last digit', () => {
@@ -122,5 +140,38 @@ describe('threads', () => {
     for (const count of [0, -1, 1.5, NaN, 1e9])
       expect(() => setNumThreads(count)).toThrow(RangeError);
     expect(() => setNumThreads('2' as never)).toThrow(TypeError);
+  });
+});
+
+describe('draws in place and from weights', () => {
+  it('one probability, or one for each element', () => {
+    expect(
+      empty([3])
+        .bernoulli_(tensor([0, 1, 0]))
+        .toArray(),
+    ).toEqual([0, 1, 0]);
+    expect(tensor([0, 1]).bernoulli().toArray()).toEqual([0, 1]);
+  });
+
+  it('multinomial draws each index once unless it may be replaced', () => {
+    expect(tensor([1, 1, 1]).multinomial(3).sort().values.toArray()).toEqual([0, 1, 2]);
+    expect(
+      tensor([[0, 1]])
+        .multinomial(4, { replacement: true })
+        .toArray(),
+    ).toEqual([[1, 1, 1, 1]]);
+  });
+
+  it('refuse faulty arguments', () => {
+    const x = zeros([2]);
+    expect(() => x.bernoulli_(2)).toThrow('bernoulli_: p must be a number from 0 to 1, got 2');
+    expect(() => x.random_(3, 3)).toThrow('random_: from must be below to, got 3 and 3');
+    expect(() => x.exponential_(0)).toThrow('exponential_: rate must be above 0, got 0');
+    expect(() => tensor([1, 1]).multinomial(3)).toThrow(
+      'multinomial: 3 draws from 2 weights need { replacement: true }',
+    );
+    expect(() => zeros([1, 1, 1]).multinomial(1)).toThrow(
+      'multinomial: the weights must be [C] or [R, C], got [1, 1, 1]',
+    );
   });
 });

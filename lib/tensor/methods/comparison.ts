@@ -4,14 +4,14 @@ import {
   checkBoolean,
   checkBroadcast,
   checkNumber,
-  checkOperand,
   checkTensor,
   explained,
   type Scalar,
 } from '../check.js';
 import { call, callTensor } from '../dispatch.js';
-import { Tensor } from '../tensor.js';
-import { ElementwiseMethods } from './elementwise.js';
+import type { Tensor } from '../tensor.js';
+import { binary, binaryOfTensors, overloads } from './binary.js';
+import { InPlaceMethods } from './inPlace.js';
 
 export interface AllcloseOptions {
   /** Part of `other`'s magnitude that may differ. Default 1e-5, as in PyTorch. */
@@ -22,53 +22,60 @@ export interface AllcloseOptions {
   equalNan?: boolean;
 }
 
-function compare(
-  self: Tensor,
-  other: Tensor | Scalar,
-  name: string,
-  tensorOp: string,
-  scalarOp: string,
-): Tensor {
-  checkOperand(name, 'other', other);
-  return explained(
-    () => callTensor(other instanceof Tensor ? tensorOp : scalarOp, self, other),
-    () => {
-      if (other instanceof Tensor) {
-        checkBroadcast(name, ['the tensor', 'other'], self.shape, other.shape);
-      }
-    },
-  );
+/** Checks the options; returns them in the order of the schema. */
+function closeness(
+  owner: string,
+  other: unknown,
+  options: AllcloseOptions,
+): [rtol: number, atol: number, equalNan: boolean] {
+  checkTensor(owner, 'other', other);
+  checkOptions(owner, options, ['rtol', 'atol', 'equalNan']);
+  const { rtol = 1e-5, atol = 1e-8, equalNan = false } = options;
+  checkNumber(owner, 'rtol', rtol);
+  checkNumber(owner, 'atol', atol);
+  checkBoolean(owner, 'equalNan', equalNan);
+  return [rtol, atol, equalNan];
 }
 
-export abstract class ComparisonMethods extends ElementwiseMethods {
+function checkComparable(owner: string, self: Tensor, other: Tensor): void {
+  checkBroadcast(owner, ['the tensor', 'other'], self.shape, other.shape);
+  if (self.dtype !== other.dtype) {
+    throw new TypeError(
+      `${owner}: both must have one dtype, got ${self.dtype} and ${other.dtype}; ` +
+        'convert one with to({ dtype })',
+    );
+  }
+}
+
+export abstract class ComparisonMethods extends InPlaceMethods {
   /** `this = other`, element by element. */
   eq(this: Tensor, other: Tensor | Scalar): Tensor {
-    return compare(this, other, 'eq', 'aten::eq.Tensor', 'aten::eq.Scalar');
+    return binary(this, other, 'eq', overloads('eq'));
   }
 
   /** `this ≠ other`. */
   ne(this: Tensor, other: Tensor | Scalar): Tensor {
-    return compare(this, other, 'ne', 'aten::ne.Tensor', 'aten::ne.Scalar');
+    return binary(this, other, 'ne', overloads('ne'));
   }
 
   /** `this < other`. */
   lt(this: Tensor, other: Tensor | Scalar): Tensor {
-    return compare(this, other, 'lt', 'aten::lt.Tensor', 'aten::lt.Scalar');
+    return binary(this, other, 'lt', overloads('lt'));
   }
 
   /** `this ≤ other`. */
   le(this: Tensor, other: Tensor | Scalar): Tensor {
-    return compare(this, other, 'le', 'aten::le.Tensor', 'aten::le.Scalar');
+    return binary(this, other, 'le', overloads('le'));
   }
 
   /** `this > other`. */
   gt(this: Tensor, other: Tensor | Scalar): Tensor {
-    return compare(this, other, 'gt', 'aten::gt.Tensor', 'aten::gt.Scalar');
+    return binary(this, other, 'gt', overloads('gt'));
   }
 
   /** `this ≥ other`. */
   ge(this: Tensor, other: Tensor | Scalar): Tensor {
-    return compare(this, other, 'ge', 'aten::ge.Tensor', 'aten::ge.Scalar');
+    return binary(this, other, 'ge', overloads('ge'));
   }
 
   /** True where an element is 0 or false. */
@@ -78,14 +85,17 @@ export abstract class ComparisonMethods extends ElementwiseMethods {
 
   /** True where both are non-zero. */
   logicalAnd(this: Tensor, other: Tensor): Tensor {
-    checkTensor('logicalAnd', 'other', other);
-    return compare(this, other, 'logicalAnd', 'aten::logical_and', 'aten::logical_and');
+    return binaryOfTensors(this, other, 'logicalAnd', 'aten::logical_and');
   }
 
   /** True where at least one is non-zero. */
   logicalOr(this: Tensor, other: Tensor): Tensor {
-    checkTensor('logicalOr', 'other', other);
-    return compare(this, other, 'logicalOr', 'aten::logical_or', 'aten::logical_or');
+    return binaryOfTensors(this, other, 'logicalOr', 'aten::logical_or');
+  }
+
+  /** True where exactly one of both is non-zero. */
+  logicalXor(this: Tensor, other: Tensor): Tensor {
+    return binaryOfTensors(this, other, 'logicalXor', 'aten::logical_xor');
   }
 
   /** True where an element is NaN. */
@@ -111,15 +121,35 @@ export abstract class ComparisonMethods extends ElementwiseMethods {
 
   /** Whether `|this - other| ≤ atol + rtol · |other|` everywhere. */
   allclose(this: Tensor, other: Tensor, options: AllcloseOptions = {}): boolean {
-    checkTensor('allclose', 'other', other);
-    checkOptions('allclose', options, ['rtol', 'atol', 'equalNan']);
-    const { rtol = 1e-5, atol = 1e-8, equalNan = false } = options;
-    checkNumber('allclose', 'rtol', rtol);
-    checkNumber('allclose', 'atol', atol);
-    checkBoolean('allclose', 'equalNan', equalNan);
+    const limits = closeness('allclose', other, options);
     return explained(
-      () => call('aten::allclose', this, other, rtol, atol, equalNan) as boolean,
-      () => checkBroadcast('allclose', ['the tensor', 'other'], this.shape, other.shape),
+      () => call('aten::allclose', this, other, ...limits) as boolean,
+      () => checkComparable('allclose', this, other),
     );
+  }
+
+  /** True where `|this - other| ≤ atol + rtol · |other|`. */
+  isclose(this: Tensor, other: Tensor, options: AllcloseOptions = {}): Tensor {
+    const limits = closeness('isclose', other, options);
+    return explained(
+      () => callTensor('aten::isclose', this, other, ...limits),
+      () => checkComparable('isclose', this, other),
+    );
+  }
+
+  /** True where an element is one of `testElements`, whatever their shape. */
+  isin(this: Tensor, testElements: Tensor): Tensor {
+    checkTensor('isin', 'testElements', testElements);
+    return callTensor('aten::isin.Tensor_Tensor', this, testElements);
+  }
+
+  /** True where an element is Infinity. */
+  isposinf(this: Tensor): Tensor {
+    return callTensor('aten::isposinf', this);
+  }
+
+  /** True where an element is -Infinity. */
+  isneginf(this: Tensor): Tensor {
+    return callTensor('aten::isneginf', this);
   }
 }

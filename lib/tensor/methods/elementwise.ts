@@ -1,9 +1,8 @@
 /** Methods of Tensor that compute each element on its own, with PyTorch's broadcasting. */
 import { checkOptions, describe } from '../../runtime/options.js';
 import {
-  checkBroadcast,
   checkBroadcastTo,
-  checkNumber,
+  checkIndex,
   checkOperand,
   checkScalar,
   checkTensor,
@@ -12,6 +11,7 @@ import {
 } from '../check.js';
 import { call, callTensor } from '../dispatch.js';
 import { Tensor } from '../tensor.js';
+import { binary, binaryInPlace, binaryOfTensors, overloads } from './binary.js';
 
 export interface AlphaOptions {
   /** Factor of the other operand. Default 1. */
@@ -23,46 +23,13 @@ export interface DivOptions {
   roundingMode?: 'trunc' | 'floor';
 }
 
-/** `self op other` through the overload for tensors or for numbers. */
-function binary(
-  self: Tensor,
-  other: Tensor | Scalar,
-  name: string,
-  tensorOp: string,
-  scalarOp: string,
-  named?: Record<string, unknown>,
-): Tensor {
-  checkOperand(name, 'other', other);
-  const op = other instanceof Tensor ? tensorOp : scalarOp;
-  return explained(
-    () => (named === undefined ? callTensor(op, self, other) : callTensor(op, self, other, named)),
-    () => {
-      if (other instanceof Tensor) {
-        checkBroadcast(name, ['the tensor', 'other'], self.shape, other.shape);
-      }
-    },
-  );
+export interface RoundOptions {
+  /** Digits after the point; negative: before it. Default 0. */
+  decimals?: number;
 }
 
-/** The same in place; the result has the tensor's own shape and dtype. */
-function binaryInPlace(
-  self: Tensor,
-  other: Tensor | Scalar,
-  name: string,
-  tensorOp: string,
-  scalarOp: string,
-  named?: Record<string, unknown>,
-): Tensor {
-  checkOperand(name, 'other', other);
-  const op = other instanceof Tensor ? tensorOp : scalarOp;
-  explained(
-    () => (named === undefined ? call(op, self, other) : call(op, self, other, named)),
-    () => {
-      if (other instanceof Tensor) checkBroadcastTo(name, 'other', other.shape, self.shape);
-    },
-  );
-  return self;
-}
+const divWithMode = { tensor: 'aten::div.Tensor_mode', scalar: 'aten::div.Scalar_mode' };
+const powOps = { tensor: 'aten::pow.Tensor_Tensor', scalar: 'aten::pow.Tensor_Scalar' };
 
 function alphaArgument(name: string, options?: AlphaOptions): { alpha: Scalar } | undefined {
   if (options === undefined) return undefined;
@@ -86,72 +53,68 @@ export abstract class ElementwiseMethods {
   /** `this + alpha · other`. */
   add(this: Tensor, other: Tensor | Scalar, options?: AlphaOptions): Tensor {
     const alpha = alphaArgument('add', options);
-    return binary(this, other, 'add', 'aten::add.Tensor', 'aten::add.Scalar', alpha);
+    return binary(this, other, 'add', overloads('add'), alpha);
   }
 
   /** `this - alpha · other`. */
   sub(this: Tensor, other: Tensor | Scalar, options?: AlphaOptions): Tensor {
     const alpha = alphaArgument('sub', options);
-    return binary(this, other, 'sub', 'aten::sub.Tensor', 'aten::sub.Scalar', alpha);
+    return binary(this, other, 'sub', overloads('sub'), alpha);
   }
 
   /** `this · other`, element by element. */
   mul(this: Tensor, other: Tensor | Scalar): Tensor {
-    return binary(this, other, 'mul', 'aten::mul.Tensor', 'aten::mul.Scalar');
+    return binary(this, other, 'mul', overloads('mul'));
   }
 
   /** `this / other`. Integers give floats unless a `roundingMode` is given. */
   div(this: Tensor, other: Tensor | Scalar, options?: DivOptions): Tensor {
     const mode = divArgument('div', options);
     return mode === undefined
-      ? binary(this, other, 'div', 'aten::div.Tensor', 'aten::div.Scalar')
-      : binary(this, other, 'div', 'aten::div.Tensor_mode', 'aten::div.Scalar_mode', mode);
+      ? binary(this, other, 'div', overloads('div'))
+      : binary(this, other, 'div', divWithMode, mode);
   }
 
   /** Remainder with the sign of `other`, as Python's `%`. */
   remainder(this: Tensor, other: Tensor | Scalar): Tensor {
-    const [tensorOp, scalarOp] = ['aten::remainder.Tensor', 'aten::remainder.Scalar'];
-    return binary(this, other, 'remainder', tensorOp, scalarOp);
+    return binary(this, other, 'remainder', overloads('remainder'));
   }
 
   /** `this` to the power of `exponent`. */
   pow(this: Tensor, exponent: Tensor | Scalar): Tensor {
-    const [tensorOp, scalarOp] = ['aten::pow.Tensor_Tensor', 'aten::pow.Tensor_Scalar'];
-    return binary(this, exponent, 'pow', tensorOp, scalarOp);
+    return binary(this, exponent, 'pow', powOps);
   }
 
   /** The larger of both, NaN if one is. */
   maximum(this: Tensor, other: Tensor): Tensor {
-    checkTensor('maximum', 'other', other);
-    return binary(this, other, 'maximum', 'aten::maximum', 'aten::maximum');
+    return binaryOfTensors(this, other, 'maximum', 'aten::maximum');
   }
 
   /** The smaller of both, NaN if one is. */
   minimum(this: Tensor, other: Tensor): Tensor {
-    checkTensor('minimum', 'other', other);
-    return binary(this, other, 'minimum', 'aten::minimum', 'aten::minimum');
+    return binaryOfTensors(this, other, 'minimum', 'aten::minimum');
   }
 
   /** Adds `alpha · other` in place; returns this tensor. */
   add_(this: Tensor, other: Tensor | Scalar, options?: AlphaOptions): Tensor {
     const alpha = alphaArgument('add_', options);
-    return binaryInPlace(this, other, 'add_', 'aten::add_.Tensor', 'aten::add_.Scalar', alpha);
+    return binaryInPlace(this, other, 'add_', overloads('add_'), alpha);
   }
 
   /** Subtracts `alpha · other` in place; returns this tensor. */
   sub_(this: Tensor, other: Tensor | Scalar, options?: AlphaOptions): Tensor {
     const alpha = alphaArgument('sub_', options);
-    return binaryInPlace(this, other, 'sub_', 'aten::sub_.Tensor', 'aten::sub_.Scalar', alpha);
+    return binaryInPlace(this, other, 'sub_', overloads('sub_'), alpha);
   }
 
   /** Multiplies in place; returns this tensor. */
   mul_(this: Tensor, other: Tensor | Scalar): Tensor {
-    return binaryInPlace(this, other, 'mul_', 'aten::mul_.Tensor', 'aten::mul_.Scalar');
+    return binaryInPlace(this, other, 'mul_', overloads('mul_'));
   }
 
   /** Divides in place; returns this tensor. */
   div_(this: Tensor, other: Tensor | Scalar): Tensor {
-    return binaryInPlace(this, other, 'div_', 'aten::div_.Tensor', 'aten::div_.Scalar');
+    return binaryInPlace(this, other, 'div_', overloads('div_'));
   }
 
   /** Sets every element to 0; returns this tensor. */
@@ -272,28 +235,12 @@ export abstract class ElementwiseMethods {
     return callTensor('aten::ceil', this);
   }
 
-  /** Rounds to the nearest integer, halves to the even one. */
-  round(this: Tensor): Tensor {
-    return callTensor('aten::round', this);
-  }
-
-  /** Draws every element from `[from, to)` in place; returns this tensor. Default 0, 1. */
-  uniform_(this: Tensor, from = 0, to = 1): Tensor {
-    checkNumber('uniform_', 'from', from);
-    checkNumber('uniform_', 'to', to);
-    if (!(from <= to)) {
-      throw new RangeError(`uniform_: from must not exceed to, got ${from} and ${to}`);
-    }
-    call('aten::uniform_', this, from, to);
-    return this;
-  }
-
-  /** Draws every element from the normal distribution in place; returns this tensor. */
-  normal_(this: Tensor, mean = 0, std = 1): Tensor {
-    checkNumber('normal_', 'mean', mean);
-    checkNumber('normal_', 'std', std);
-    if (!(std >= 0)) throw new RangeError(`normal_: std must not be negative, got ${std}`);
-    call('aten::normal_', this, mean, std);
-    return this;
+  /** Rounds to the nearest integer, or to `decimals` digits after the point; halves to even. */
+  round(this: Tensor, options: RoundOptions = {}): Tensor {
+    checkOptions('round', options, ['decimals']);
+    const { decimals = 0 } = options;
+    checkIndex('round', 'decimals', decimals);
+    if (decimals === 0) return callTensor('aten::round', this);
+    return callTensor('aten::round.decimals', this, { decimals });
   }
 }

@@ -1,7 +1,9 @@
 /** Methods of Tensor that pick elements by tensors of positions or truth values. */
-import { describe } from '../../runtime/options.js';
+import { checkOptions, describe } from '../../runtime/options.js';
 import {
+  checkBoolean,
   checkBroadcast,
+  checkBroadcastTo,
   checkDimRange,
   checkIndex,
   checkMask,
@@ -11,22 +13,92 @@ import {
   formatShape,
   type Scalar,
 } from '../check.js';
-import { callTensor } from '../dispatch.js';
+import { call, callTensor } from '../dispatch.js';
+import type { DType } from '../dtype.js';
+import { indexedView, type Index } from '../pythonIndex.js';
 import { Tensor } from '../tensor.js';
 import { where } from '../where.js';
-import { ReductionMethods } from './reduction.js';
+import { SortingMethods } from './sorting.js';
 
-/** @throws TypeError unless `index` is an int64 or int32 tensor */
-function checkPositions(owner: string, index: unknown): asserts index is Tensor {
+export interface IndexPutOptions {
+  /** Adds to what is there; an element picked twice gets both. Default false: replaces. */
+  accumulate?: boolean;
+}
+
+/** @throws TypeError unless `index` is a tensor of one of the integer types given */
+export function checkPositions(
+  owner: string,
+  index: unknown,
+  dtypes: readonly DType[] = ['int64', 'int32'],
+): asserts index is Tensor {
   checkTensor(owner, 'index', index);
-  if (index.dtype !== 'int64' && index.dtype !== 'int32') {
+  if (!dtypes.includes(index.dtype)) {
     throw new TypeError(
       `${owner}: index must be an int64 tensor, got ${index.dtype}; convert it with long()`,
     );
   }
 }
 
-export abstract class IndexingMethods extends ReductionMethods {
+function checkSingle(owner: string, value: Tensor | Scalar): void {
+  if (value instanceof Tensor && value.ndim > 0) {
+    throw new RangeError(
+      `${owner}: value must be a number or a 0-dim tensor, got ${formatShape(value.shape)}`,
+    );
+  }
+}
+
+/** @throws RangeError unless the positions can be broadcast against each other */
+function checkPositionsAgree(owner: string, positions: readonly (Tensor | null)[]): void {
+  const given = positions.flatMap((item) => (item === null || item.dtype === 'bool' ? [] : [item]));
+  for (const item of given.slice(1)) {
+    checkBroadcast(owner, ['positions', 'positions'], given[0]?.shape ?? [], item.shape);
+  }
+}
+
+/** Writes `value` where a view and the positions in it lead. */
+function put(
+  view: Tensor,
+  positions: readonly (Tensor | null)[],
+  value: Tensor | Scalar,
+  accumulate: boolean,
+): void {
+  if (positions.length === 0) {
+    if (accumulate) view.add_(value);
+    else if (value instanceof Tensor) copyInto(view, value);
+    else view.fill_(value);
+    return;
+  }
+  if (value instanceof Tensor && value.dtype !== view.dtype) {
+    throw new TypeError(
+      `indexPut_: value must have the tensor's dtype ${view.dtype}, got ${value.dtype}; ` +
+        'convert it with to({ dtype })',
+    );
+  }
+  const values = value instanceof Tensor ? value : scalarTensor(view, value);
+  try {
+    explained(
+      () => call('aten::index_put_', view, positions, values, accumulate),
+      () => checkPositionsAgree('indexPut_', positions),
+    );
+  } finally {
+    if (values !== value) values.dispose();
+  }
+}
+
+function scalarTensor({ dtype, device }: Tensor, value: Scalar): Tensor {
+  return callTensor('aten::scalar_tensor', value, { dtype, device });
+}
+
+/** Copies; as PyTorch, with dimensions of size 1 in front of `value` left out where too many. */
+function copyInto(view: Tensor, value: Tensor): void {
+  const { shape } = value;
+  const spare = Math.max(shape.length - view.ndim, 0);
+  const fits = shape.slice(0, spare).every((size) => size === 1);
+  checkBroadcastTo('indexPut_', 'value', fits ? shape.slice(spare) : shape, view.shape);
+  call('aten::copy_', view, spare === 0 ? value : value.reshape(shape.slice(spare)));
+}
+
+export abstract class IndexingMethods extends SortingMethods {
   /** `value` (a number or a 0-dim tensor) where the bool `mask` is true, else this tensor. */
   maskedFill(this: Tensor, mask: Tensor, value: Tensor | Scalar): Tensor {
     checkMask('maskedFill', 'mask', mask);
@@ -36,11 +108,7 @@ export abstract class IndexingMethods extends ReductionMethods {
       () => callTensor(op, this, mask, value),
       () => {
         checkBroadcast('maskedFill', ['the tensor', 'mask'], this.shape, mask.shape);
-        if (value instanceof Tensor && value.ndim > 0) {
-          throw new RangeError(
-            `maskedFill: value must be a number or a 0-dim tensor, got ${formatShape(value.shape)}`,
-          );
-        }
+        checkSingle('maskedFill', value);
       },
     );
   }
@@ -91,32 +159,88 @@ export abstract class IndexingMethods extends ReductionMethods {
   }
 
   /**
-   * Indexing by tensors, as `x[i, :, j]` in Python: `x.index(i, null, j)`. int64 tensors pick
-   * positions, bool tensors pick where they are true, null takes a whole dimension.
+   * Indexing as Python's `x[…]`, one argument for each item: `x.index(0, '1:3', null, mask)` is
+   * `x[0, 1:3, None, mask]`. Shares memory with this tensor unless masks or positions come.
+   * See {@link Index} for the items.
+   *
+   * @throws TypeError for other kinds; RangeError for too many items or an index outside
    */
-  index(this: Tensor, ...indices: (Tensor | null)[]): Tensor {
-    if (indices.length === 0) throw new TypeError('index: give at least one Tensor or null');
-    indices.forEach((index, at) => {
-      if (index === null) return;
-      if (!(index instanceof Tensor)) {
-        throw new TypeError(
-          `index: indices[${at}] must be a Tensor or null, got ${describe(index)}; ` +
-            'use select or slice for numbers',
-        );
-      }
-      const { dtype } = index;
-      if (dtype !== 'int64' && dtype !== 'int32' && dtype !== 'bool') {
-        throw new TypeError(`index: indices[${at}] must be int64 or bool, got ${dtype}`);
-      }
-    });
+  index(this: Tensor, ...indices: Index[]): Tensor {
+    const { view, positions, made } = indexedView('index', this, indices);
+    if (positions.length === 0) return view;
+    try {
+      return explained(
+        () => callTensor('aten::index.Tensor', view, positions),
+        () => checkPositionsAgree('index', positions),
+      );
+    } finally {
+      for (const tensor of [view, ...made]) tensor.dispose();
+    }
+  }
+
+  /**
+   * Python's `x[…] = value`: `x.indexPut_(['1:', mask], 0)`; returns this tensor.
+   *
+   * @param value a number, or a tensor that broadcasts to what the indices pick; where masks or
+   *   positions come it must have this tensor's dtype
+   */
+  indexPut_(
+    this: Tensor,
+    indices: readonly Index[],
+    value: Tensor | Scalar,
+    options: IndexPutOptions = {},
+  ): Tensor {
+    if (!Array.isArray(indices)) {
+      throw new TypeError(`indexPut_: indices must be an array, got ${describe(indices)}`);
+    }
+    checkOperand('indexPut_', 'value', value);
+    checkOptions('indexPut_', options, ['accumulate']);
+    const { accumulate = false } = options;
+    checkBoolean('indexPut_', 'accumulate', accumulate);
+    const { view, positions, made } = indexedView('indexPut_', this, indices as readonly Index[]);
+    try {
+      put(view, positions, value, accumulate);
+    } finally {
+      for (const tensor of [view, ...made]) tensor.dispose();
+    }
+    return this;
+  }
+
+  /** The elements of the flattened tensor at the positions in `index`, in its shape. */
+  take(this: Tensor, index: Tensor): Tensor {
+    checkPositions('take', index, ['int64']);
+    return callTensor('aten::take', this, index);
+  }
+
+  /** As {@link Tensor.gather}, with `index` broadcast against this tensor. */
+  takeAlongDim(this: Tensor, index: Tensor, dim: number): Tensor {
+    checkIndex('takeAlongDim', 'dim', dim);
+    checkPositions('takeAlongDim', index, ['int64']);
     return explained(
-      () => callTensor('aten::index.Tensor', this, indices),
+      () => callTensor('aten::take_along_dim', this, index, dim),
       () => {
-        if (indices.length > this.ndim) {
+        checkDimRange('takeAlongDim', 'dim', dim, this.ndim);
+        const [shape, wanted] = [this.shape, index.shape];
+        if (shape.length !== wanted.length) {
           throw new RangeError(
-            `index: ${indices.length} indices for a tensor of shape ${formatShape(this.shape)}`,
+            `takeAlongDim: index ${formatShape(wanted)} must have as many dimensions as the ` +
+              `tensor ${formatShape(shape)}`,
           );
         }
+      },
+    );
+  }
+
+  /** {@link Tensor.maskedFill} in place; returns this tensor. */
+  maskedFill_(this: Tensor, mask: Tensor, value: Tensor | Scalar): Tensor {
+    checkMask('maskedFill_', 'mask', mask);
+    checkOperand('maskedFill_', 'value', value);
+    const op = value instanceof Tensor ? 'aten::masked_fill_.Tensor' : 'aten::masked_fill_.Scalar';
+    return explained(
+      () => callTensor(op, this, mask, value),
+      () => {
+        checkBroadcastTo('maskedFill_', 'mask', mask.shape, this.shape);
+        checkSingle('maskedFill_', value);
       },
     );
   }

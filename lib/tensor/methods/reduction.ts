@@ -1,22 +1,23 @@
 /** Methods of Tensor that work along dimensions: sums, extremes, softmax. */
 import { checkOptions } from '../../runtime/options.js';
-import {
-  checkBoolean,
-  checkDimRange,
-  checkDims,
-  checkIndex,
-  checkNumber,
-  explained,
-} from '../check.js';
+import { checkDimRange, checkIndex, checkNumber, explained } from '../check.js';
 import { callTensor, callTensors } from '../dispatch.js';
-import { checkDType, isFloatingPoint, type DType } from '../dtype.js';
+import { checkDType, type DType } from '../dtype.js';
 import type { Tensor } from '../tensor.js';
-import { ShapeMethods } from './shape.js';
-
-export interface KeepdimOptions {
-  /** Keeps the reduced dimensions with size 1. Default false. */
-  keepdim?: boolean;
-}
+import {
+  alongDim,
+  checkDimsRange,
+  checkFloating,
+  checkKeepdimHasDim,
+  checkNotEmpty,
+  dimsOf,
+  keepdimOf,
+  valuesAndIndices,
+  type Dims,
+  type KeepdimOptions,
+  type ValuesAndIndices,
+} from './dims.js';
+import { DimensionMethods } from './dimensions.js';
 
 export interface ReduceOptions extends KeepdimOptions {
   /** Converts to this type before reducing. Default: as PyTorch, int64 for sums of integers. */
@@ -31,29 +32,6 @@ export interface VarianceOptions extends KeepdimOptions {
 export interface SoftmaxOptions {
   /** Converts to this type before computing. */
   dtype?: DType;
-}
-
-/** The extreme values along a dimension and where they are (int64). */
-export interface ValuesAndIndices {
-  values: Tensor;
-  indices: Tensor;
-}
-
-/** One dimension, several, or null for all. */
-export type Dims = number | readonly number[] | null;
-
-function dimsOf(owner: string, dims: Dims | undefined): readonly number[] | null {
-  return dims === undefined || dims === null ? null : checkDims(owner, 'dim', dims);
-}
-
-function checkDimsRange(owner: string, dims: readonly number[] | null, ndim: number): void {
-  dims?.forEach((dim) => checkDimRange(owner, 'dim', dim, ndim));
-}
-
-function keepdimOf(owner: string, options: KeepdimOptions, more: readonly string[] = []): boolean {
-  checkOptions(owner, options, ['keepdim', ...more]);
-  checkBoolean(owner, 'keepdim', options.keepdim);
-  return options.keepdim ?? false;
 }
 
 function reduce(
@@ -99,22 +77,6 @@ function spread(
   );
 }
 
-/** @throws TypeError when `keepdim` is asked for without a dimension to keep */
-function checkKeepdimHasDim(owner: string, dim: number | undefined, keepdim: boolean): void {
-  if (dim === undefined && keepdim) {
-    throw new TypeError(`${owner}: keepdim needs a dim; without one the result has no dimensions`);
-  }
-}
-
-/** @throws TypeError when the elements are integers or bools */
-function checkFloating(owner: string, dtype: DType): void {
-  if (!isFloatingPoint(dtype)) {
-    throw new TypeError(
-      `${owner}: needs a floating tensor, got ${dtype}; convert it: to({ dtype: 'float32' })`,
-    );
-  }
-}
-
 function extreme(
   self: Tensor,
   name: 'max' | 'min',
@@ -127,18 +89,13 @@ function extreme(
   return explained(
     () => {
       if (dim === undefined) return callTensor(`aten::${name}`, self);
-      const [values, indices] = callTensors(`aten::${name}.dim`, self, dim, keepdim);
-      return { values, indices } as ValuesAndIndices;
+      return valuesAndIndices(callTensors(`aten::${name}.dim`, self, dim, keepdim));
     },
     () => {
       if (dim !== undefined) checkDimRange(name, 'dim', dim, self.ndim);
       checkNotEmpty(name, self);
     },
   );
-}
-
-function checkNotEmpty(name: string, self: Tensor): void {
-  if (self.numel === 0) throw new RangeError(`${name}: a tensor without elements has no ${name}`);
 }
 
 function indexOfExtreme(
@@ -171,11 +128,6 @@ function truth(
   return alongDim(self, name, dim, () => callTensor(`aten::${name}.dim`, self, dim, keepdim));
 }
 
-function alongDim(self: Tensor, name: string, dim: number, run: () => Tensor): Tensor {
-  checkIndex(name, 'dim', dim);
-  return explained(run, () => checkDimRange(name, 'dim', dim, self.ndim));
-}
-
 function softmaxLike(
   self: Tensor,
   name: string,
@@ -196,7 +148,7 @@ function softmaxLike(
   );
 }
 
-export abstract class ReductionMethods extends ShapeMethods {
+export abstract class ReductionMethods extends DimensionMethods {
   /** Sum over `dim` (one, several, all by default). Integers and bools are summed as int64. */
   sum(this: Tensor, dim?: Dims, options: ReduceOptions = {}): Tensor {
     return reduce(this, 'sum', 'aten::sum.dim_IntList', dim, options);
@@ -251,11 +203,6 @@ export abstract class ReductionMethods extends ShapeMethods {
   /** Whether all elements are non-zero, in all or along `dim`. */
   all(this: Tensor, dim?: number, options: KeepdimOptions = {}): Tensor {
     return truth(this, 'all', dim, options);
-  }
-
-  /** Running sums along `dim`. */
-  cumsum(this: Tensor, dim: number): Tensor {
-    return alongDim(this, 'cumsum', dim, () => callTensor('aten::cumsum', this, dim));
   }
 
   /** `log(sum(exp(this)))` along `dim`, without overflow. */

@@ -18,7 +18,8 @@ import { ComparisonMethods } from './comparison.js';
 /** Sizes one by one or as one array: `x.view(2, -1)` and `x.view([2, -1])`. */
 export type Sizes = number[] | [sizes: readonly number[]];
 
-function sizesOf(owner: string, sizes: Sizes, minimum: -1 | 0): readonly number[] {
+/** Sizes from a rest parameter as one array. @throws TypeError, RangeError */
+export function sizesOf(owner: string, sizes: Sizes, minimum: -1 | 0): readonly number[] {
   const first = sizes[0];
   return checkShape(owner, Array.isArray(first) ? first : sizes, minimum);
 }
@@ -158,13 +159,27 @@ export abstract class ShapeMethods extends ComparisonMethods {
     return callTensor('aten::contiguous', this);
   }
 
-  /** Pieces of `size` along `dim`; the last one may be smaller. */
-  split(this: Tensor, size: number, dim = 0): Tensor[] {
-    checkInteger('split', 'size', size, 1);
+  /**
+   * Pieces of `size` along `dim`, the last one perhaps smaller; or pieces of the sizes listed.
+   *
+   * @throws RangeError when the sizes listed do not add up to the dimension's
+   */
+  split(this: Tensor, size: number | readonly number[], dim = 0): Tensor[] {
     checkIndex('split', 'dim', dim);
+    if (typeof size === 'number') checkInteger('split', 'size', size, 1);
+    else checkShape('split', size);
+    const op = typeof size === 'number' ? 'aten::split.Tensor' : 'aten::split_with_sizes';
     return explained(
-      () => callTensors('aten::split.Tensor', this, size, dim),
-      () => checkDimRange('split', 'dim', dim, this.ndim),
+      () => callTensors(op, this, size, dim),
+      () => {
+        checkDimRange('split', 'dim', dim, this.ndim);
+        if (typeof size !== 'number') {
+          throw new RangeError(
+            `split: sizes ${formatShape(size)} must add up to the size of dimension ${dim}, ` +
+              `which is ${sizeAt(this.shape, dim)}`,
+          );
+        }
+      },
     );
   }
 

@@ -1,0 +1,251 @@
+/** Functions with a backward of their own, and hooks on gradients. */
+import { checkOptions, describe } from '../runtime/options.js';
+import { isGradEnabled, noGrad } from './autograd.js';
+import { formatShape } from './check.js';
+import { callTensor, native } from './dispatch.js';
+import type { GradientCallback } from './native.js';
+import { keep, Scope } from './scope.js';
+import { Tensor } from './tensor.js';
+
+/** What a function's forward leaves for its backward. */
+export interface FunctionContext {
+  /**
+   * Keeps tensors for the backward pass, inputs, outputs or others. They outlive every scope and
+   * are freed with the graph.
+   */
+  save(...tensors: Tensor[]): void;
+  /** The saved tensors, in their order. */
+  readonly saved: readonly Tensor[];
+  /** For each argument of the call whether it is a tensor that needs a gradient. */
+  readonly needsGradient: readonly boolean[];
+  /** Room for anything that is no tensor. */
+  readonly state: Record<string, unknown>;
+}
+
+/** A gradient for each argument: null or undefined for none. */
+export type Gradients = readonly (Tensor | null | undefined)[];
+
+export interface FunctionDefinition<Arguments extends readonly unknown[], Output> {
+  /** For `gradFn` and errors. Default `'CustomFunction'`. */
+  name?: string;
+  /** Computes without gradients. Returns a tensor, or an array of tensors. */
+  forward(context: FunctionContext, ...args: Arguments): Output;
+  /**
+   * Takes a gradient for each output (null where there is none) and returns one for each argument
+   * of `forward`, or the gradient itself where there is one argument.
+   */
+  backward(context: FunctionContext, ...gradients: (Tensor | null)[]): Gradients | Tensor | null;
+}
+
+/** A hook that can be taken away again. */
+export interface RemovableHook {
+  /** Harmless when repeated. */
+  remove(): void;
+}
+
+/**
+ * A function with its own backward, as `torch.autograd.Function`:
+ *
+ * ```ts
+ * const cube = defineFunction({
+ *   name: 'Cube',
+ *   forward(context, x: Tensor) {
+ *     context.save(x);
+ *     return x.pow(3);
+ *   },
+ *   backward({ saved: [x] }, gradient) {
+ *     return gradient!.mul(x!.pow(2)).mul(3);
+ *   },
+ * });
+ * const y = cube(x);
+ * ```
+ *
+ * `backward` runs on the event loop's thread, also in `backwardAsync`. With `createGraph` it is
+ * differentiated in turn, unless it uses a saved output: that is an error then, since its history
+ * is not kept.
+ *
+ * @throws TypeError for a definition without `forward` and `backward`
+ */
+export function defineFunction<
+  Arguments extends readonly unknown[],
+  Output extends Tensor | readonly Tensor[],
+>(definition: FunctionDefinition<Arguments, Output>): (...args: Arguments) => Output {
+  checkOptions('defineFunction', definition, ['name', 'forward', 'backward']);
+  const { name = 'CustomFunction' } = definition;
+  if (typeof definition.forward !== 'function' || typeof definition.backward !== 'function') {
+    throw new TypeError('defineFunction: forward and backward must be functions');
+  }
+  return (...args) => {
+    const recording = isGradEnabled();
+    const needsGradient = args.map(
+      (value) => recording && value instanceof Tensor && value.requiresGrad,
+    );
+    const context = new Context(needsGradient);
+    const output = noGrad(() => definition.forward(context, ...args));
+    const outputs = checkOutputs(name, output);
+    if (!needsGradient.includes(true)) {
+      context.free();
+      return output;
+    }
+    context.close(outputs);
+    const inputs = args.filter((_, index) => needsGradient[index]) as Tensor[];
+    // Not the arguments themselves: the graph would hold them, and they may be disposed of.
+    const shapes = args.map((value) => (value instanceof Tensor ? value.shape : null));
+    const callback: GradientCallback = (gradients) =>
+      inScope(gradients, () => {
+        context.checkDifferentiable(name);
+        const results = definition.backward(context, ...gradients);
+        return checkGradients(name, results, shapes).filter((_, index) => needsGradient[index]);
+      });
+    const recorded = native().attachBackward(name, inputs, outputs, callback, () => {
+      context.free();
+    });
+    return (output instanceof Tensor ? recorded[0] : recorded) as Output;
+  };
+}
+
+/**
+ * Calls `hook` with the gradient of `tensor` in every backward pass; what it returns takes the
+ * gradient's place. It runs on the event loop's thread, also in `backwardAsync`.
+ *
+ * @throws TypeError if the tensor does not require gradients
+ */
+export function registerGradientHook(
+  tensor: Tensor,
+  hook: (gradient: Tensor) => Tensor | null | undefined | void,
+): RemovableHook {
+  if (typeof hook !== 'function') {
+    throw new TypeError(`registerHook: hook must be a function, got ${describe(hook)}`);
+  }
+  if (!tensor.requiresGrad) {
+    throw new TypeError('registerHook: the tensor does not require gradients');
+  }
+  const callback: GradientCallback = (gradients) =>
+    inScope(gradients, () => {
+      const result = hook(gradients[0] as Tensor) ?? null;
+      if (result !== null && !(result instanceof Tensor)) {
+        throw new TypeError(
+          `registerHook: the hook must return a Tensor or nothing, got ${describe(result)}`,
+        );
+      }
+      return [result];
+    });
+  const number = native().registerHook(tensor, callback, () => undefined);
+  let removed = false;
+  return {
+    remove() {
+      if (!removed) native().removeHook(tensor, number);
+      removed = true;
+    },
+  };
+}
+
+/** Tensors that the work leaves behind, and the gradients given, go once native code has read. */
+function inScope(
+  gradients: (Tensor | null)[],
+  work: () => Gradients,
+): { results: Gradients; done: () => void } {
+  const scope = new Scope();
+  scope.adopt(gradients);
+  try {
+    return { results: scope.run(work), done: () => scope.dispose() };
+  } catch (error) {
+    scope.dispose();
+    throw error;
+  }
+}
+
+class Context implements FunctionContext {
+  readonly needsGradient: readonly boolean[];
+  readonly state: Record<string, unknown> = {};
+  readonly #saved: Tensor[] = [];
+  #closed = false;
+  #hasSavedOutput = false;
+
+  constructor(needsGradient: readonly boolean[]) {
+    this.needsGradient = needsGradient;
+  }
+
+  save(...tensors: Tensor[]): void {
+    if (this.#closed) throw new TypeError('context.save: only forward can save tensors');
+    for (const tensor of tensors) {
+      if (!(tensor instanceof Tensor)) {
+        throw new TypeError(`context.save: expected tensors, got ${describe(tensor)}`);
+      }
+      this.#saved.push(tensor);
+    }
+  }
+
+  get saved(): readonly Tensor[] {
+    return this.#saved;
+  }
+
+  /** Puts handles of its own in the place of the caller's, which the caller may dispose of. */
+  close(outputs: readonly Tensor[]): void {
+    this.#closed = true;
+    this.#hasSavedOutput = this.#saved.some((tensor) => outputs.includes(tensor));
+    this.#saved.forEach((tensor, index) => {
+      this.#saved[index] = keep(callTensor('aten::alias', tensor));
+    });
+  }
+
+  checkDifferentiable(name: string): void {
+    if (this.#hasSavedOutput && isGradEnabled()) {
+      throw new TypeError(
+        `${name}: backward with createGraph needs the history of a saved output, which is not ` +
+          'kept; compute it anew from a saved input',
+      );
+    }
+  }
+
+  free(): void {
+    if (this.#closed) for (const tensor of this.#saved) tensor.dispose();
+    this.#saved.length = 0;
+    this.#closed = true;
+  }
+}
+
+function checkOutputs(name: string, output: unknown): Tensor[] {
+  const outputs: unknown[] = Array.isArray(output) ? output : [output];
+  for (const tensor of outputs) {
+    if (!(tensor instanceof Tensor)) {
+      throw new TypeError(
+        `${name}: forward must return a Tensor or an array of them, got ${describe(tensor)}`,
+      );
+    }
+  }
+  return outputs as Tensor[];
+}
+
+function checkGradients(
+  name: string,
+  results: Gradients | Tensor | null,
+  shapes: readonly (readonly number[] | null)[],
+): (Tensor | null)[] {
+  const gradients = Array.isArray(results) ? (results as Gradients) : [results as Tensor | null];
+  if (gradients.length !== shapes.length) {
+    throw new TypeError(
+      `${name}: backward must return a gradient for each of the ${shapes.length} arguments ` +
+        `(null for none), got ${gradients.length}`,
+    );
+  }
+  return gradients.map((gradient, index) => {
+    if (gradient === null || gradient === undefined) return null;
+    const shape = shapes[index] ?? null;
+    if (!(gradient instanceof Tensor)) {
+      throw new TypeError(
+        `${name}: gradient ${index} must be a Tensor or null, got ${describe(gradient)}`,
+      );
+    }
+    if (shape === null) {
+      throw new TypeError(`${name}: argument ${index} is no Tensor and can have no gradient`);
+    }
+    if (formatShape(gradient.shape) !== formatShape(shape)) {
+      throw new RangeError(
+        `${name}: gradient ${index} has shape ${formatShape(gradient.shape)}, its argument ` +
+          formatShape(shape),
+      );
+    }
+    return gradient;
+  });
+}

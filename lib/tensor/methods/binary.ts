@@ -1,0 +1,107 @@
+/** What the element-by-element methods with a second operand share. */
+import {
+  checkBroadcast,
+  checkBroadcastTo,
+  checkOperand,
+  checkTensor,
+  explained,
+  type Scalar,
+} from '../check.js';
+import { call, callTensor } from '../dispatch.js';
+import { isFloatingPoint } from '../dtype.js';
+import { Tensor } from '../tensor.js';
+
+/** The overloads of one op: for a tensor and for a number as the other operand. */
+export interface BinaryOps {
+  readonly tensor: string;
+  readonly scalar: string;
+}
+
+/** `aten::<name>.Tensor` and `.Scalar`, which most ops have. */
+export function overloads(name: string): BinaryOps {
+  return { tensor: `aten::${name}.Tensor`, scalar: `aten::${name}.Scalar` };
+}
+
+function runBinary(
+  self: Tensor,
+  other: Tensor | Scalar,
+  ops: BinaryOps,
+  named: Record<string, unknown> | undefined,
+): Tensor {
+  const op = other instanceof Tensor ? ops.tensor : ops.scalar;
+  return named === undefined ? callTensor(op, self, other) : callTensor(op, self, other, named);
+}
+
+/** `self op other`, broadcast, through the overload for tensors or for numbers. */
+export function binary(
+  self: Tensor,
+  other: Tensor | Scalar,
+  name: string,
+  ops: BinaryOps,
+  named?: Record<string, unknown>,
+): Tensor {
+  checkOperand(name, 'other', other);
+  return explained(
+    () => runBinary(self, other, ops, named),
+    () => {
+      if (other instanceof Tensor) {
+        checkBroadcast(name, ['the tensor', 'other'], self.shape, other.shape);
+      }
+    },
+  );
+}
+
+/** The same in place; the result has the tensor's own shape and dtype. */
+export function binaryInPlace(
+  self: Tensor,
+  other: Tensor | Scalar,
+  name: string,
+  ops: BinaryOps,
+  named?: Record<string, unknown>,
+): Tensor {
+  checkOperand(name, 'other', other);
+  explained(
+    () => runBinary(self, other, ops, named),
+    () => {
+      if (other instanceof Tensor) checkBroadcastTo(name, 'other', other.shape, self.shape);
+    },
+  );
+  return self;
+}
+
+/** For ops that know tensors only as their other operand. */
+export function binaryOfTensors(self: Tensor, other: Tensor, name: string, op: string): Tensor {
+  checkTensor(name, 'other', other);
+  return explained(
+    () => callTensor(op, self, other),
+    () => checkBroadcast(name, ['the tensor', 'other'], self.shape, other.shape),
+  );
+}
+
+/** For ops on bits: they know integers and bools only. @throws TypeError */
+export function binaryOfBits(
+  self: Tensor,
+  other: Tensor | Scalar,
+  name: string,
+  ops: BinaryOps,
+): Tensor {
+  checkBits(name, 'the tensor', self);
+  if (other instanceof Tensor) checkBits(name, 'other', other);
+  return binary(self, other, name, ops);
+}
+
+/** @throws TypeError when `value` holds floating numbers */
+export function checkBits(owner: string, name: string, value: Tensor): void {
+  if (isFloatingPoint(value.dtype)) {
+    throw new TypeError(
+      `${owner}: ${name} must hold integers or bools, got ${value.dtype}; ` +
+        'convert it: long() or bool()',
+    );
+  }
+}
+
+/** Runs an in-place op of one tensor; returns the tensor. */
+export function inPlace(self: Tensor, op: string, ...args: unknown[]): Tensor {
+  call(op, self, ...args);
+  return self;
+}

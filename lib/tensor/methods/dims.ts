@@ -1,0 +1,81 @@
+/** What the methods along dimensions share: reading `dim` and `keepdim`, and naming faults. */
+import { checkOptions } from '../../runtime/options.js';
+import { checkBoolean, checkDimRange, checkDims, checkIndex, explained } from '../check.js';
+import { isFloatingPoint, type DType } from '../dtype.js';
+import type { Tensor } from '../tensor.js';
+
+export interface KeepdimOptions {
+  /** Keeps the reduced dimensions with size 1. Default false. */
+  keepdim?: boolean;
+}
+
+/** The values along a dimension and where they are (int64). */
+export interface ValuesAndIndices {
+  values: Tensor;
+  indices: Tensor;
+}
+
+/** One dimension, several, or null for all. */
+export type Dims = number | readonly number[] | null;
+
+/** The dimensions as an array; null for all. @throws TypeError, RangeError */
+export function dimsOf(owner: string, dims: Dims | undefined): readonly number[] | null {
+  return dims === undefined || dims === null ? null : checkDims(owner, 'dim', dims);
+}
+
+/** @throws RangeError naming the dimension that the tensor does not have */
+export function checkDimsRange(owner: string, dims: readonly number[] | null, ndim: number): void {
+  dims?.forEach((dim) => checkDimRange(owner, 'dim', dim, ndim));
+}
+
+/** `keepdim` of options that may have `more` keys. @throws TypeError for others */
+export function keepdimOf(
+  owner: string,
+  options: KeepdimOptions,
+  more: readonly string[] = [],
+): boolean {
+  checkOptions(owner, options, ['keepdim', ...more]);
+  checkBoolean(owner, 'keepdim', options.keepdim);
+  return options.keepdim ?? false;
+}
+
+/** @throws TypeError when `keepdim` is asked for without a dimension to keep */
+export function checkKeepdimHasDim(owner: string, dim: number | undefined, keepdim: boolean): void {
+  if (dim === undefined && keepdim) {
+    throw new TypeError(`${owner}: keepdim needs a dim; without one the result has no dimensions`);
+  }
+}
+
+/** @throws TypeError when the elements are integers or bools */
+export function checkFloating(owner: string, dtype: DType): void {
+  if (!isFloatingPoint(dtype)) {
+    throw new TypeError(
+      `${owner}: needs a floating tensor, got ${dtype}; convert it: to({ dtype: 'float32' })`,
+    );
+  }
+}
+
+/** @throws RangeError for a tensor without elements, of which there is no `what` */
+export function checkNotEmpty(owner: string, self: Tensor, what = owner): void {
+  if (self.numel === 0) throw new RangeError(`${owner}: a tensor without elements has no ${what}`);
+}
+
+/** Runs an op along one dimension; a dimension out of range is named. */
+export function alongDim<Result>(
+  self: Tensor,
+  name: string,
+  dim: number,
+  run: () => Result,
+  explain?: () => void,
+): Result {
+  checkIndex(name, 'dim', dim);
+  return explained(run, () => {
+    checkDimRange(name, 'dim', dim, self.ndim);
+    explain?.();
+  });
+}
+
+/** A result pair of libtorch's under its names. */
+export function valuesAndIndices([values, indices]: Tensor[]): ValuesAndIndices {
+  return { values, indices } as ValuesAndIndices;
+}

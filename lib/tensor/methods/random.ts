@@ -1,0 +1,99 @@
+/** Methods of Tensor that draw numbers from the environment's generator. */
+import { checkInteger, checkOptions, checkProbability } from '../../runtime/options.js';
+import { checkBoolean, checkIndex, checkNumber, explained, formatShape } from '../check.js';
+import { call, callTensor } from '../dispatch.js';
+import { Tensor } from '../tensor.js';
+import { PointwiseMethods } from './pointwise.js';
+
+export interface MultinomialOptions {
+  /** Whether an index may be drawn more than once. Default false, as in PyTorch. */
+  replacement?: boolean;
+}
+
+export abstract class RandomMethods extends PointwiseMethods {
+  /** Draws every element from `[from, to)` in place; returns this tensor. Default 0, 1. */
+  uniform_(this: Tensor, from = 0, to = 1): Tensor {
+    checkNumber('uniform_', 'from', from);
+    checkNumber('uniform_', 'to', to);
+    if (!(from <= to)) {
+      throw new RangeError(`uniform_: from must not exceed to, got ${from} and ${to}`);
+    }
+    call('aten::uniform_', this, from, to);
+    return this;
+  }
+
+  /** Draws every element from the normal distribution in place; returns this tensor. */
+  normal_(this: Tensor, mean = 0, std = 1): Tensor {
+    checkNumber('normal_', 'mean', mean);
+    checkNumber('normal_', 'std', std);
+    if (!(std >= 0)) throw new RangeError(`normal_: std must not be negative, got ${std}`);
+    call('aten::normal_', this, mean, std);
+    return this;
+  }
+
+  /** Draws every element from the integers `from` to `to - 1` in place; returns this tensor. */
+  random_(this: Tensor, from: number, to: number): Tensor {
+    checkIndex('random_', 'from', from);
+    checkIndex('random_', 'to', to);
+    if (from >= to) throw new RangeError(`random_: from must be below to, got ${from} and ${to}`);
+    call('aten::random_.from', this, from, to);
+    return this;
+  }
+
+  /** Draws every element from the exponential distribution in place; returns this tensor. */
+  exponential_(this: Tensor, rate = 1): Tensor {
+    checkNumber('exponential_', 'rate', rate);
+    if (!(rate > 0)) throw new RangeError(`exponential_: rate must be above 0, got ${rate}`);
+    call('aten::exponential_', this, rate);
+    return this;
+  }
+
+  /**
+   * Sets every element to 1 with probability `p`, else to 0; returns this tensor.
+   *
+   * @param p one probability, or a tensor of them that broadcasts to this tensor's shape
+   */
+  bernoulli_(this: Tensor, p: Tensor | number = 0.5): Tensor {
+    if (p instanceof Tensor) {
+      call('aten::bernoulli_.Tensor', this, p);
+    } else {
+      call('aten::bernoulli_.float', this, checkProbability('bernoulli_', 'p', p));
+    }
+    return this;
+  }
+
+  /** 1 with the probability that each element is, else 0. */
+  bernoulli(this: Tensor): Tensor {
+    return callTensor('aten::bernoulli', this);
+  }
+
+  /**
+   * Draws `count` indices (int64) with probabilities in proportion to the weights of this tensor:
+   * `[C]` → `[count]`, `[R, C]` → `[R, count]`.
+   *
+   * @throws RangeError for other ranks, or more draws than weights without `replacement`
+   */
+  multinomial(this: Tensor, count: number, options: MultinomialOptions = {}): Tensor {
+    checkInteger('multinomial', 'count', count, 1);
+    checkOptions('multinomial', options, ['replacement']);
+    const { replacement = false } = options;
+    checkBoolean('multinomial', 'replacement', replacement);
+    return explained(
+      () => callTensor('aten::multinomial', this, count, replacement),
+      () => {
+        const { shape } = this;
+        if (shape.length !== 1 && shape.length !== 2) {
+          throw new RangeError(
+            `multinomial: the weights must be [C] or [R, C], got ${formatShape(shape)}`,
+          );
+        }
+        const size = shape.at(-1) ?? 0;
+        if (!replacement && count > size) {
+          throw new RangeError(
+            `multinomial: ${count} draws from ${size} weights need { replacement: true }`,
+          );
+        }
+      },
+    );
+  }
+}

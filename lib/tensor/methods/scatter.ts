@@ -1,0 +1,275 @@
+/**
+ * Methods of Tensor that write elements to positions in an int64 tensor: the reverse of `gather`
+ * and `indexSelect`. Those with a trailing underscore change the tensor and return it.
+ */
+import { checkOptions, describe } from '../../runtime/options.js';
+import {
+  checkBoolean,
+  checkDimRange,
+  checkIndex,
+  checkOperand,
+  checkScalar,
+  checkTensor,
+  explained,
+  formatShape,
+  sizeAt,
+  type Scalar,
+} from '../check.js';
+import { callTensor } from '../dispatch.js';
+import { Tensor } from '../tensor.js';
+import { checkPositions, IndexingMethods } from './indexing.js';
+import type { AlphaOptions } from './elementwise.js';
+
+export interface ScatterReduceOptions {
+  /** Whether the tensor's own elements take part. Default true. */
+  includeSelf?: boolean;
+}
+
+/** How {@link Tensor.scatterReduce} joins elements that go to one place. */
+export type ScatterReduction = 'sum' | 'prod' | 'mean' | 'amax' | 'amin';
+
+const reductions: readonly ScatterReduction[] = ['sum', 'prod', 'mean', 'amax', 'amin'];
+
+/** @throws RangeError unless `index` fits into the tensor (but for `dim`) and into `source` */
+function checkScatter(
+  owner: string,
+  self: Tensor,
+  dim: number,
+  index: Tensor,
+  source: Tensor | null,
+): void {
+  const [shape, wanted] = [self.shape, index.shape];
+  checkDimRange(owner, 'dim', dim, shape.length);
+  const axis = dim < 0 ? dim + shape.length : dim;
+  const inSelf =
+    wanted.length === shape.length &&
+    wanted.every((size, at) => at === axis || size <= (shape[at] ?? 0));
+  if (!inSelf) {
+    throw new RangeError(
+      `${owner}: index ${formatShape(wanted)} must have as many dimensions as the tensor ` +
+        `${formatShape(shape)} and be no larger in any but dimension ${dim}`,
+    );
+  }
+  if (source === null) return;
+  const from = source.shape;
+  const inSource =
+    from.length === wanted.length && wanted.every((size, at) => size <= (from[at] ?? 0));
+  if (!inSource) {
+    throw new RangeError(
+      `${owner}: source ${formatShape(from)} must be at least as large as index ` +
+        `${formatShape(wanted)} in every dimension`,
+    );
+  }
+  if (source.dtype !== self.dtype) {
+    throw new TypeError(
+      `${owner}: source must have the tensor's dtype ${self.dtype}, got ${source.dtype}`,
+    );
+  }
+}
+
+function scatter(
+  self: Tensor,
+  [name, op]: [string, string],
+  dim: number,
+  index: Tensor,
+  source: Tensor | Scalar,
+): Tensor {
+  checkIndex(name, 'dim', dim);
+  checkPositions(name, index, ['int64']);
+  checkOperand(name, 'source', source);
+  const isTensor = source instanceof Tensor;
+  return explained(
+    () => callTensor(`${op}.${isTensor ? 'src' : 'value'}`, self, dim, index, source),
+    () => checkScatter(name, self, dim, index, isTensor ? source : null),
+  );
+}
+
+function scatterAdd(
+  self: Tensor,
+  [name, op]: [string, string],
+  dim: number,
+  index: Tensor,
+  source: Tensor,
+): Tensor {
+  checkIndex(name, 'dim', dim);
+  checkPositions(name, index, ['int64']);
+  checkTensor(name, 'source', source);
+  return explained(
+    () => callTensor(op, self, dim, index, source),
+    () => checkScatter(name, self, dim, index, source),
+  );
+}
+
+/** Runs an op on whole slices of `dim` at the positions in a vector. */
+function slices(
+  self: Tensor,
+  name: string,
+  dim: number,
+  index: Tensor,
+  source: Tensor | null,
+  run: () => Tensor,
+): Tensor {
+  checkIndex(name, 'dim', dim);
+  checkPositions(name, index, ['int64']);
+  return explained(run, () => {
+    const { shape } = self;
+    checkDimRange(name, 'dim', dim, shape.length);
+    if (index.ndim > 1) {
+      throw new RangeError(`${name}: index must be a vector [N], got ${formatShape(index.shape)}`);
+    }
+    if (source === null) return;
+    const wanted = shape.map((size, at) =>
+      at === (dim < 0 ? dim + shape.length : dim) ? index.numel : size,
+    );
+    if (source.shape.join() !== wanted.join()) {
+      throw new RangeError(
+        `${name}: source must be ${formatShape(wanted)} (dimension ${dim} of size ` +
+          `${sizeAt(shape, dim)} replaced by the number of positions), got ` +
+          formatShape(source.shape),
+      );
+    }
+    if (source.dtype !== self.dtype) {
+      throw new TypeError(
+        `${name}: source must have the tensor's dtype ${self.dtype}, got ${source.dtype}`,
+      );
+    }
+  });
+}
+
+function indexAdd(
+  self: Tensor,
+  [name, op]: [string, string],
+  dim: number,
+  index: Tensor,
+  source: Tensor,
+  options: AlphaOptions,
+): Tensor {
+  checkTensor(name, 'source', source);
+  checkOptions(name, options, ['alpha']);
+  const { alpha = 1 } = options;
+  checkScalar(name, 'alpha', alpha);
+  return slices(self, name, dim, index, source, () =>
+    callTensor(op, self, dim, index, source, { alpha }),
+  );
+}
+
+function indexFill(
+  self: Tensor,
+  [name, op]: [string, string],
+  dim: number,
+  index: Tensor,
+  value: Scalar,
+): Tensor {
+  checkScalar(name, 'value', value);
+  return slices(self, name, dim, index, null, () =>
+    callTensor(`${op}.int_Scalar`, self, dim, index, value),
+  );
+}
+
+function indexCopy(
+  self: Tensor,
+  [name, op]: [string, string],
+  dim: number,
+  index: Tensor,
+  source: Tensor,
+): Tensor {
+  checkTensor(name, 'source', source);
+  return slices(self, name, dim, index, source, () => callTensor(op, self, dim, index, source));
+}
+
+export abstract class ScatterMethods extends IndexingMethods {
+  /**
+   * A copy with `out[index[i][j]][j] = source[i][j]` for dim 0, and so on. Where two go to one
+   * place either may win.
+   *
+   * @param source a tensor at least as large as `index`, or one number
+   */
+  scatter(this: Tensor, dim: number, index: Tensor, source: Tensor | Scalar): Tensor {
+    return scatter(this, ['scatter', 'aten::scatter'], dim, index, source);
+  }
+
+  /** {@link Tensor.scatter} in place. */
+  scatter_(this: Tensor, dim: number, index: Tensor, source: Tensor | Scalar): Tensor {
+    return scatter(this, ['scatter_', 'aten::scatter_'], dim, index, source);
+  }
+
+  /** A copy with `out[index[i][j]][j] += source[i][j]` for dim 0, and so on. */
+  scatterAdd(this: Tensor, dim: number, index: Tensor, source: Tensor): Tensor {
+    return scatterAdd(this, ['scatterAdd', 'aten::scatter_add'], dim, index, source);
+  }
+
+  /** {@link Tensor.scatterAdd} in place. */
+  scatterAdd_(this: Tensor, dim: number, index: Tensor, source: Tensor): Tensor {
+    return scatterAdd(this, ['scatterAdd_', 'aten::scatter_add_'], dim, index, source);
+  }
+
+  /** As {@link Tensor.scatterAdd} with another way to join what goes to one place. */
+  scatterReduce(
+    this: Tensor,
+    dim: number,
+    index: Tensor,
+    source: Tensor,
+    reduce: ScatterReduction,
+    options: ScatterReduceOptions = {},
+  ): Tensor {
+    const name = 'scatterReduce';
+    checkIndex(name, 'dim', dim);
+    checkPositions(name, index, ['int64']);
+    checkTensor(name, 'source', source);
+    if (!reductions.includes(reduce)) {
+      throw new TypeError(
+        `${name}: reduce must be one of ${reductions.join(', ')}, got ${describe(reduce)}`,
+      );
+    }
+    checkOptions(name, options, ['includeSelf']);
+    checkBoolean(name, 'includeSelf', options.includeSelf);
+    const include_self = options.includeSelf ?? true;
+    return explained(
+      () =>
+        callTensor('aten::scatter_reduce.two', this, dim, index, source, reduce, { include_self }),
+      () => checkScatter(name, this, dim, index, source),
+    );
+  }
+
+  /** A copy with `alpha · source`'s slices of `dim` added to those at the positions in `index`. */
+  indexAdd(
+    this: Tensor,
+    dim: number,
+    index: Tensor,
+    source: Tensor,
+    options: AlphaOptions = {},
+  ): Tensor {
+    return indexAdd(this, ['indexAdd', 'aten::index_add'], dim, index, source, options);
+  }
+
+  /** {@link Tensor.indexAdd} in place. */
+  indexAdd_(
+    this: Tensor,
+    dim: number,
+    index: Tensor,
+    source: Tensor,
+    options: AlphaOptions = {},
+  ): Tensor {
+    return indexAdd(this, ['indexAdd_', 'aten::index_add_'], dim, index, source, options);
+  }
+
+  /** A copy with the slices of `dim` at the positions in `index` set to `value`. */
+  indexFill(this: Tensor, dim: number, index: Tensor, value: Scalar): Tensor {
+    return indexFill(this, ['indexFill', 'aten::index_fill'], dim, index, value);
+  }
+
+  /** {@link Tensor.indexFill} in place. */
+  indexFill_(this: Tensor, dim: number, index: Tensor, value: Scalar): Tensor {
+    return indexFill(this, ['indexFill_', 'aten::index_fill_'], dim, index, value);
+  }
+
+  /** A copy with the slices of `dim` at the positions in `index` replaced by `source`'s. */
+  indexCopy(this: Tensor, dim: number, index: Tensor, source: Tensor): Tensor {
+    return indexCopy(this, ['indexCopy', 'aten::index_copy'], dim, index, source);
+  }
+
+  /** {@link Tensor.indexCopy} in place. */
+  indexCopy_(this: Tensor, dim: number, index: Tensor, source: Tensor): Tensor {
+    return indexCopy(this, ['indexCopy_', 'aten::index_copy_'], dim, index, source);
+  }
+}

@@ -1,0 +1,197 @@
+/** Methods of Tensor that sort and search. Indices are int64. */
+import { checkInteger, checkOptions } from '../../runtime/options.js';
+import { checkBoolean, checkIndex, checkTensor, explained, formatShape, sizeAt } from '../check.js';
+import { callTensor, callTensors } from '../dispatch.js';
+import type { Tensor } from '../tensor.js';
+import {
+  alongDim,
+  keepdimOf,
+  valuesAndIndices,
+  type KeepdimOptions,
+  type ValuesAndIndices,
+} from './dims.js';
+import { StatisticsMethods } from './statistics.js';
+
+export interface SortOptions {
+  /** From the largest to the smallest. Default false. */
+  descending?: boolean;
+  /** Equal elements keep their order. Default false, as in PyTorch. */
+  stable?: boolean;
+}
+
+export interface TopkOptions {
+  /** Default -1. */
+  dim?: number;
+  /** false: the smallest ones. Default true. */
+  largest?: boolean;
+  /** Whether they come in order. Default true. */
+  sorted?: boolean;
+}
+
+export interface UniqueOptions {
+  /** Compares whole slices of this dimension. Default: the elements of the flattened tensor. */
+  dim?: number;
+}
+
+/** Distinct elements and what they were. */
+export interface UniqueParts {
+  /** Each distinct element once. */
+  values: Tensor;
+  /** For each element of the tensor its place in `values`. */
+  inverse: Tensor;
+  /** How often each of `values` comes. */
+  counts: Tensor;
+}
+
+export interface SearchOptions {
+  /** Places after equal elements instead of before them. Default false. */
+  right?: boolean;
+}
+
+function unique(self: Tensor, name: string, options: UniqueOptions, consecutive: boolean) {
+  checkOptions(name, options, ['dim']);
+  const { dim } = options;
+  const run = (): Tensor[] => {
+    if (consecutive) return callTensors('aten::unique_consecutive', self, true, true, dim ?? null);
+    return dim === undefined
+      ? callTensors('aten::_unique2', self, true, true, true)
+      : callTensors('aten::unique_dim', self, dim, true, true, true);
+  };
+  const [values, inverse, counts] = dim === undefined ? run() : alongDim(self, name, dim, run);
+  return { values, inverse, counts } as UniqueParts;
+}
+
+function onlyValues({ values, inverse, counts }: UniqueParts): Tensor {
+  inverse.dispose();
+  counts.dispose();
+  return values;
+}
+
+function rightOf(owner: string, options: SearchOptions): boolean {
+  checkOptions(owner, options, ['right']);
+  checkBoolean(owner, 'right', options.right);
+  return options.right ?? false;
+}
+
+export abstract class SortingMethods extends StatisticsMethods {
+  /** The elements in order along `dim` and where each was. Default: the last, ascending. */
+  sort(this: Tensor, dim = -1, options: SortOptions = {}): ValuesAndIndices {
+    checkOptions('sort', options, ['descending', 'stable']);
+    const { descending = false, stable = false } = options;
+    checkBoolean('sort', 'descending', descending);
+    checkBoolean('sort', 'stable', stable);
+    return alongDim(this, 'sort', dim, () =>
+      valuesAndIndices(callTensors('aten::sort.stable', this, { stable, dim, descending })),
+    );
+  }
+
+  /** The indices that sort along `dim`. */
+  argsort(this: Tensor, dim = -1, options: SortOptions = {}): Tensor {
+    checkOptions('argsort', options, ['descending', 'stable']);
+    const { values, indices } = this.sort(dim, options);
+    values.dispose();
+    return indices;
+  }
+
+  /** The `k` largest elements along a dimension and where they are. Ties come in any order. */
+  topk(this: Tensor, k: number, options: TopkOptions = {}): ValuesAndIndices {
+    checkInteger('topk', 'k', k, 0);
+    checkOptions('topk', options, ['dim', 'largest', 'sorted']);
+    const { dim = -1, largest = true, sorted = true } = options;
+    checkBoolean('topk', 'largest', largest);
+    checkBoolean('topk', 'sorted', sorted);
+    return alongDim(
+      this,
+      'topk',
+      dim,
+      () => valuesAndIndices(callTensors('aten::topk', this, k, dim, largest, sorted)),
+      () => checkRank('topk', this, k, dim),
+    );
+  }
+
+  /** The `k`-th smallest element (from 1) along `dim` and where it is. */
+  kthvalue(this: Tensor, k: number, dim = -1, options: KeepdimOptions = {}): ValuesAndIndices {
+    checkInteger('kthvalue', 'k', k, 1);
+    const keepdim = keepdimOf('kthvalue', options);
+    return alongDim(
+      this,
+      'kthvalue',
+      dim,
+      () => valuesAndIndices(callTensors('aten::kthvalue', this, k, dim, keepdim)),
+      () => checkRank('kthvalue', this, k, dim),
+    );
+  }
+
+  /** The distinct elements, or slices of `dim`, in ascending order. */
+  unique(this: Tensor, options: UniqueOptions = {}): Tensor {
+    return onlyValues(unique(this, 'unique', options, false));
+  }
+
+  /** {@link Tensor.unique} with the place of each element among them and their counts. */
+  uniqueParts(this: Tensor, options: UniqueOptions = {}): UniqueParts {
+    return unique(this, 'uniqueParts', options, false);
+  }
+
+  /** The elements, or slices of `dim`, without those equal to the one before. */
+  uniqueConsecutive(this: Tensor, options: UniqueOptions = {}): Tensor {
+    return onlyValues(unique(this, 'uniqueConsecutive', options, true));
+  }
+
+  /**
+   * Where each of `values` would be put in this tensor, which is sorted along its last dimension.
+   *
+   * @throws RangeError unless this is a vector or all but the last dimensions agree
+   */
+  searchsorted(this: Tensor, values: Tensor, options: SearchOptions = {}): Tensor {
+    checkTensor('searchsorted', 'values', values);
+    const right = rightOf('searchsorted', options);
+    return explained(
+      () => callTensor('aten::searchsorted.Tensor', this, values, { right }),
+      () => {
+        const [sorted, wanted] = [this.shape, values.shape];
+        if (sorted.length !== 1 && sorted.slice(0, -1).join() !== wanted.slice(0, -1).join()) {
+          throw new RangeError(
+            `searchsorted: values ${formatShape(wanted)} must agree with the tensor ` +
+              `${formatShape(sorted)} in all but the last dimension`,
+          );
+        }
+      },
+    );
+  }
+
+  /** For each element the number of the interval between the sorted `boundaries` that holds it. */
+  bucketize(this: Tensor, boundaries: Tensor, options: SearchOptions = {}): Tensor {
+    checkTensor('bucketize', 'boundaries', boundaries);
+    const right = rightOf('bucketize', options);
+    return explained(
+      () => callTensor('aten::bucketize.Tensor', this, boundaries, { right }),
+      () => {
+        if (boundaries.ndim !== 1) {
+          throw new RangeError(
+            `bucketize: boundaries must be a vector [N], got ${formatShape(boundaries.shape)}`,
+          );
+        }
+      },
+    );
+  }
+
+  /** The indices of the elements that are not 0, a row each: `[count, ndim]`, int64. */
+  nonzero(this: Tensor): Tensor {
+    return callTensor('aten::nonzero', this);
+  }
+
+  /** {@link Tensor.nonzero} as one tensor a dimension, as {@link Tensor.index} takes them. */
+  nonzeroTuple(this: Tensor): Tensor[] {
+    return callTensors('aten::nonzero_numpy', this);
+  }
+}
+
+function checkRank(owner: string, self: Tensor, k: number, dim: number): void {
+  checkIndex(owner, 'dim', dim);
+  const size = sizeAt(self.shape, dim);
+  if (k > size) {
+    throw new RangeError(
+      `${owner}: k must be at most ${size}, the size of dimension ${dim}, got ${k}`,
+    );
+  }
+}

@@ -1,0 +1,34 @@
+/** Which dtype results have. The rules are libtorch's own; nothing of them is copied here. */
+import { checkOperand, type Scalar } from './check.js';
+import { call } from './dispatch.js';
+import { checkDType, type DType } from './dtype.js';
+import { Tensor } from './tensor.js';
+
+/**
+ * The smallest dtype that both can be converted to: int64 and float16 give float16, float16 and
+ * bfloat16 float32. What ops on two tensors of one dimension or more give.
+ */
+export function promoteTypes(a: DType, b: DType): DType {
+  checkDType('promoteTypes', 'a', a);
+  checkDType('promoteTypes', 'b', b);
+  return call('aten::promote_types', a, b) as DType;
+}
+
+/**
+ * The dtype of an arithmetic result. Numbers and 0-dim tensors change the dtype of larger tensors
+ * only when they are of a higher kind (bool, integer, floating).
+ */
+export function resultType(a: Tensor | Scalar, b: Tensor | Scalar): DType {
+  checkOperand('resultType', 'a', a);
+  checkOperand('resultType', 'b', b);
+  const kinds = `${a instanceof Tensor ? 'Tensor' : 'Scalar'}_${b instanceof Tensor ? 'Tensor' : 'Scalar'}`;
+  const overload = { Tensor_Tensor: 'Tensor', Tensor_Scalar: 'Scalar' }[kinds] ?? kinds;
+  return call(`aten::result_type.${overload}`, a, b) as DType;
+}
+
+/** Whether PyTorch converts `from` to `to` in place: never to a lower kind. */
+export function canCast(from: DType, to: DType): boolean {
+  checkDType('canCast', 'from', from);
+  checkDType('canCast', 'to', to);
+  return call('aten::can_cast', from, to) as boolean;
+}
