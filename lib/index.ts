@@ -7,3 +7,4 @@ export * from './io/index.js';
 export * from './train/index.js';
 export * from './decode/index.js';
 export * from './runtime/index.js';
+export * from './dialects/index.js';

@@ -21,13 +21,13 @@ import {
   integer,
   nonEmpty,
   positiveNumber,
-  probability,
   tokenOrId,
   trainingDType,
 } from './flagValues.js';
+import { addModelFlags, modelFlagsFault, modelOptionsOf, type ModelFlags } from './modelFlags.js';
 import { withInterrupts } from './signals.js';
 
-interface TrainFlags {
+interface TrainFlags extends ModelFlags {
   train: string;
   validate?: string;
   src: string;
@@ -40,12 +40,6 @@ interface TrainFlags {
   pad?: string | number;
   bos?: string | number;
   eos?: string | number;
-  layers: number;
-  dModel: number;
-  dFf: number;
-  heads: number;
-  dropout: number;
-  attentionDropout: number;
   out: string;
   overwrite?: true;
   epochs: number;
@@ -68,7 +62,7 @@ const defaultWarmup = 400;
 const paperWarmup = 4000;
 
 export function registerTrain(program: Command): void {
-  program
+  const command = program
     .command('train')
     .description('Train a translator on a CSV or TSV file of sentence pairs.')
     .optionsGroup('Data:')
@@ -117,14 +111,8 @@ export function registerTrain(program: Command): void {
       '--eos <token>',
       'token that ends a sentence, or its id (default: found by its name)',
       tokenOrId,
-    )
-    .optionsGroup('Model:')
-    .option('--layers <count>', 'layers of encoder and decoder each', integer(1), 6)
-    .option('--d-model <size>', 'size of the vectors', integer(1), 512)
-    .option('--d-ff <size>', 'inner size of the feed-forward layers', integer(1), 2048)
-    .option('--heads <count>', 'attention heads; must divide --d-model', integer(1), 8)
-    .option('--dropout <share>', 'of positions, sublayers and feed-forward', probability, 0.1)
-    .option('--attention-dropout <share>', 'of the attention weights', probability, 0.1)
+    );
+  addModelFlags(command)
     .optionsGroup('Training:')
     .requiredOption('--out <folder>', 'gets best/, last/, history.json and loss.svg', nonEmpty)
     .option('--overwrite', 'replace the models of an earlier run in --out')
@@ -170,9 +158,8 @@ export function registerTrain(program: Command): void {
         'Then: torchformer translate --model <out> "a sentence"',
     )
     .action(async (flags: TrainFlags, command: Command) => {
-      if (flags.dModel % flags.heads !== 0) {
-        command.error(`error: --heads ${flags.heads} does not divide --d-model ${flags.dModel}`);
-      }
+      const fault = modelFlagsFault(flags);
+      if (fault !== null) command.error(fault);
       if (flags.schedule === 'noam' && flags.warmup === 0) {
         command.error('error: --schedule noam needs a --warmup of at least 1');
       }
@@ -210,12 +197,7 @@ async function train(flags: TrainFlags, signal: AbortSignal): Promise<void> {
 
   manualSeed(flags.seed);
   const model = makeModel(tokenizer.vocabSize, {
-    N: flags.layers,
-    dModel: flags.dModel,
-    dFf: flags.dFf,
-    h: flags.heads,
-    dropout: flags.dropout,
-    attentionDropout: flags.attentionDropout,
+    ...modelOptionsOf(flags),
     maxLen: flags.maxLength,
   }).to({ device: flags.device, dtype: flags.dtype });
   say(`model: ${model.parameterCount().toLocaleString('en-US')} parameters`);

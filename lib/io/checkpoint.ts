@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { checkSpecialIds, type SpecialIds } from '../data/specialIds.js';
 import { Tokenizer } from '../data/tokenizer.js';
 import { makeModel } from '../nn/makeModel.js';
+import { sharedVocabSize, vocabSizes } from '../nn/modelOptions.js';
 import type { Transformer } from '../nn/transformer.js';
 import { exchangePaths } from '../runtime/load.js';
 import { checkOptions, describe } from '../runtime/options.js';
@@ -73,7 +74,7 @@ export async function saveModel(
         'save its weights with writeSafetensors(path, model.stateDict())',
     );
   }
-  if (specialIds !== null) checkSpecialIds(specialIds, model.config.vocabSize, 'saveModel');
+  if (specialIds !== null) checkSpecialIds(specialIds, sharedVocabSize(model.config), 'saveModel');
   const config = configJson({
     model: model.config,
     dtype: dtypeOf(model),
@@ -183,10 +184,11 @@ function parseTokenizer(
   } catch (error) {
     throw checkpointFault(file, (error as Error).message, error);
   }
-  if (tokenizer.vocabSize > config.model.vocabSize) {
+  const most = sharedVocabSize(config.model);
+  if (tokenizer.vocabSize > most) {
     throw checkpointFault(
       file,
-      `its vocabulary of ${tokenizer.vocabSize} is larger than the model's, ${config.model.vocabSize}`,
+      `its vocabulary of ${tokenizer.vocabSize} is larger than the model's, ${most}`,
     );
   }
   return tokenizer;
@@ -239,10 +241,11 @@ function checkSizes(
   const name = 'generator.proj.weight';
   if (!weights.has(name)) throw checkpointFault(weights.path, `no tensor named "${name}"`);
   const { shape } = weights.info(name);
-  if (shape[0] !== model.vocabSize || shape[1] !== model.dModel) {
+  const { tgt } = vocabSizes(model);
+  if (shape[0] !== tgt || shape[1] !== model.dModel) {
     throw checkpointFault(
       weights.path,
-      `${name} is [${shape.join(', ')}], but ${configPath} says vocabSize ${model.vocabSize} ` +
+      `${name} is [${shape.join(', ')}], but ${configPath} says vocabSize ${tgt} ` +
         `and dModel ${model.dModel}`,
     );
   }

@@ -1,6 +1,7 @@
 /** `config.json` of a model folder: what besides the weights makes the model. */
 import { checkSpecialIds, type SpecialIds } from '../data/specialIds.js';
-import type { ModelConfig } from '../nn/makeModel.js';
+import { checkedConfig, sharedVocabSize } from '../nn/modelOptions.js';
+import type { ModelConfig, VocabSize } from '../nn/modelOptions.js';
 import { describe } from '../runtime/options.js';
 import { checkpointFault } from './safetensorsHeader.js';
 
@@ -22,7 +23,7 @@ export type ModelDType = 'float32' | 'float64' | 'float16' | 'bfloat16';
 const modelDTypes: readonly string[] = ['float32', 'float64', 'float16', 'bfloat16'];
 
 export interface ModelFolderConfig {
-  /** All options of `makeModel`, with the vocabulary's size. */
+  /** All options of `makeModel`, with the vocabularies' sizes. */
   readonly model: ModelConfig;
   readonly dtype: ModelDType;
   readonly specialIds: SpecialIds | null;
@@ -42,7 +43,7 @@ export function looksLikeConfig(text: string): boolean {
 }
 
 /**
- * Reads `config.json`.
+ * Reads `config.json`. Options of the model that it lacks, because they came later, are seed 001's.
  * @throws TorchError ERR_CHECKPOINT naming the file and the fault
  */
 export function parseConfig(file: string, text: string): ModelFolderConfig {
@@ -80,17 +81,32 @@ export function parseConfig(file: string, text: string): ModelFolderConfig {
       `dtype must be one of ${modelDTypes.join(', ')}, got ${describe(dtype)}`,
     );
   }
-  if (specialIds !== null) checkIds(file, specialIds, model['vocabSize']);
+  const checkedModel = modelOf(file, model);
+  if (specialIds !== null) checkIds(file, specialIds, checkedModel);
   for (const [name, value] of Object.entries({ columns, training })) {
     if (value !== null && !isRecord(value)) {
       throw checkpointFault(file, `${name} must be an object or null, got ${describe(value)}`);
     }
   }
-  // The model's options are checked by makeModel, which knows them.
-  return { model, dtype, specialIds, columns, training } as unknown as ModelFolderConfig;
+  return {
+    model: checkedModel,
+    dtype,
+    specialIds,
+    columns,
+    training,
+  } as unknown as ModelFolderConfig;
 }
 
-function checkIds(file: string, specialIds: unknown, vocabSize: unknown): void {
+function modelOf(file: string, model: Record<string, unknown>): ModelConfig {
+  const { vocabSize, ...options } = model;
+  try {
+    return checkedConfig('makeModel', vocabSize as VocabSize, options);
+  } catch (error) {
+    throw checkpointFault(file, (error as Error).message, error);
+  }
+}
+
+function checkIds(file: string, specialIds: unknown, model: ModelConfig): void {
   if (!isRecord(specialIds)) {
     throw checkpointFault(
       file,
@@ -98,7 +114,7 @@ function checkIds(file: string, specialIds: unknown, vocabSize: unknown): void {
     );
   }
   try {
-    checkSpecialIds(specialIds as unknown as SpecialIds, Number(vocabSize));
+    checkSpecialIds(specialIds as unknown as SpecialIds, sharedVocabSize(model));
   } catch (error) {
     throw checkpointFault(file, (error as Error).message, error);
   }

@@ -1,6 +1,7 @@
 /** Folders that are always the old or the new complete one, whatever happens during a save. */
 import { chmod, cp, mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { makeFolder } from '../runtime/makeFolder.js';
 import { flushFolder, modeOf, resolveLink, saveFault } from './atomicFile.js';
 import {
   findTemporaries,
@@ -35,7 +36,7 @@ export async function replaceFolder(
 ): Promise<void> {
   try {
     const target = await resolveLink(folder);
-    await mkdir(dirname(target), { recursive: true });
+    await makeFolder(dirname(target));
     await recover(target);
     await removeStaleTemporaries(target);
     const temporary = temporarySibling(target);

@@ -83,3 +83,16 @@ export function checkPositive(owner: string, name: string, value: unknown): numb
   }
   return value;
 }
+
+/** Checks an option that is one of a few words; returns it. @throws TypeError listing them */
+export function checkChoice<T extends string>(
+  owner: string,
+  name: string,
+  value: unknown,
+  valid: readonly T[],
+): T {
+  if ((valid as readonly unknown[]).includes(value)) return value as T;
+  const quoted = valid.map((choice) => `'${choice}'`);
+  const choices = [quoted.slice(0, -1).join(', '), quoted.at(-1)].join(' or ');
+  throw new TypeError(`${owner}: ${name} must be ${choices}, got ${describe(value)}`);
+}

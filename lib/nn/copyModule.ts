@@ -1,21 +1,46 @@
 import { noGrad } from '../tensor/autograd.js';
+import { call, native } from '../tensor/dispatch.js';
 import { keep, tidy } from '../tensor/scope.js';
 import { Tensor } from '../tensor/tensor.js';
 import type { Module } from './module.js';
 import { Buffer, Parameter } from './parameter.js';
-import { isModule } from './registration.js';
+import { isModule, placesBelow } from './registration.js';
 
 /** The work of `Module.clone`: a deep copy in which ties stay ties. */
 export function copyModule<M extends Module>(module: M): M {
-  return tidy(() => noGrad(() => copied(module, new Map()) as M));
+  placesBelow(module); // refuses cycles
+  return tidy(() => noGrad(() => copied(module, new Made()) as M));
 }
 
-/** @param made copies by original, so that whatever is shared inside is copied once */
-function copied(value: unknown, made: Map<object, unknown>): unknown {
+/** Copies by original, so that whatever is shared inside is copied once. */
+class Made extends Map<object, unknown> {
+  readonly #tensors = new Map<string, [original: Tensor, copy: Tensor][]>();
+
+  addTensor(original: Tensor, copy: Tensor): void {
+    const form = formOf(original);
+    const alike = this.#tensors.get(form) ?? [];
+    alike.push([original, copy]);
+    this.#tensors.set(form, alike);
+  }
+
+  /** The copy of another tensor object over exactly the same memory, if there is one. */
+  twinOf(tensor: Tensor): Tensor | undefined {
+    const alike = this.#tensors.get(formOf(tensor)) ?? [];
+    return alike.find(([original]) => native().sameStorage(original, tensor))?.[1];
+  }
+}
+
+/** Where in its memory a tensor's elements are. */
+function formOf(tensor: Tensor): string {
+  const offset = call('aten::sym_storage_offset', tensor);
+  return [tensor.dtype, offset, ...tensor.shape, ...tensor.strides].join();
+}
+
+function copied(value: unknown, made: Made): unknown {
   if (typeof value !== 'object' || value === null) return value;
   if (made.has(value)) return made.get(value);
   if (value instanceof Tensor) {
-    const copy = copiedTensor(value);
+    const copy = copiedTensor(value, made);
     made.set(value, copy);
     return copy;
   }
@@ -38,18 +63,20 @@ function copied(value: unknown, made: Map<object, unknown>): unknown {
   return value;
 }
 
-function copiedTensor(tensor: Tensor): Tensor | null {
+function copiedTensor(tensor: Tensor, made: Made): Tensor | null {
+  const owned = tensor instanceof Parameter || tensor instanceof Buffer;
+  // A result of a computation belongs to a graph of the original, or to a scope that is over.
+  if (!owned && (tensor.isDisposed || !tensor.isLeaf)) return null;
+  const data = made.twinOf(tensor)?.detach() ?? tensor.detach().clone();
+  made.addTensor(tensor, data);
   if (tensor instanceof Parameter) {
-    return new Parameter(tensor.detach().clone(), { requiresGrad: tensor.requiresGrad });
+    return new Parameter(data, { requiresGrad: tensor.requiresGrad });
   }
-  if (tensor instanceof Buffer) {
-    return new Buffer(tensor.detach().clone(), { persistent: tensor.persistent });
-  }
-  // The result of a computation belongs to a graph of the original.
-  return tensor.isLeaf ? keep(tensor.detach().clone()) : null;
+  if (tensor instanceof Buffer) return new Buffer(data, { persistent: tensor.persistent });
+  return keep(data);
 }
 
-function copiedProperties(original: object, made: Map<object, unknown>): object {
+function copiedProperties(original: object, made: Made): object {
   const copy = Array.isArray(original)
     ? []
     : (Object.create(Object.getPrototypeOf(original) as object | null) as object);

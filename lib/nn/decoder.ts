@@ -3,11 +3,12 @@ import { tidy } from '../tensor/scope.js';
 import type { Tensor } from '../tensor/tensor.js';
 import { clones, intoClones } from './clones.js';
 import type { ModuleList } from './containers.js';
-import type { AttentionModule, LayerOptions } from './encoder.js';
-import { LayerNorm } from './layerNorm.js';
-import { booleanMask } from './mask.js';
+import { finalNormOf, layerOptionNames } from './layerStack.js';
+import type { AttentionModule, LayerOptions, StackOptions } from './layerStack.js';
+import { booleanMask, refuseInvertedCausal } from './mask.js';
 import { Module } from './module.js';
 import type { TensorModule } from './module.js';
+import type { Norm } from './norm.js';
 import { SublayerConnection } from './sublayerConnection.js';
 
 /**
@@ -28,7 +29,10 @@ export class DecoderLayer extends Module {
   /** dModel */
   readonly size: number;
 
-  /** The modules given become parts of the layer; they are not copied. */
+  /**
+   * The modules given become parts of the layer; they are not copied.
+   * @throws TypeError, RangeError for an option that SublayerConnection refuses
+   */
   constructor(
     size: number,
     selfAttn: AttentionModule,
@@ -37,7 +41,7 @@ export class DecoderLayer extends Module {
     options: LayerOptions = {},
   ) {
     super();
-    checkOptions('DecoderLayer', options, ['dropout']);
+    checkOptions('DecoderLayer', options, layerOptionNames);
     this.selfAttn = selfAttn;
     this.srcAttn = srcAttn;
     this.feedForward = feedForward;
@@ -70,19 +74,19 @@ export class DecoderLayer extends Module {
   }
 }
 
-/** N layers and a final norm. */
+/** N layers, and a final norm unless the layers end with theirs. */
 export class Decoder extends Module {
   layers: ModuleList<DecoderLayer>;
-  norm: LayerNorm;
+  norm: Norm | null;
 
   /**
    * @param layer cloned N times; it stays the caller's own
    * @param N number of layers
    */
-  constructor(layer: DecoderLayer, N: number) {
+  constructor(layer: DecoderLayer, N: number, options: StackOptions = {}) {
     super();
     this.layers = clones(layer, N);
-    this.norm = new LayerNorm(layer.size);
+    this.norm = finalNormOf('Decoder', layer, options);
   }
 
   /**
@@ -91,6 +95,7 @@ export class Decoder extends Module {
    * @param srcMask which positions of `memory` may be attended, usually `[B, 1, S]`; null: all
    * @param tgtMask which target positions each may attend, usually `[B, T, T]`; null: all
    * @returns `[B, T, dModel]`
+   * @throws TypeError for a `tgtMask` of the opposite sense, as far as it can be told
    */
   override forward(
     input: Tensor,
@@ -101,11 +106,12 @@ export class Decoder extends Module {
     return tidy(() => {
       const allowedSource = srcMask === null ? null : booleanMask('Decoder', srcMask);
       const allowedTarget = tgtMask === null ? null : booleanMask('Decoder', tgtMask);
+      if (allowedTarget !== null) refuseInvertedCausal('Decoder', 'tgtMask', allowedTarget);
       let output = input;
       for (const layer of this.layers) {
         output = layer.forward(output, memory, allowedSource, allowedTarget);
       }
-      return this.norm.forward(output);
+      return this.norm === null ? output : this.norm.forward(output);
     });
   }
 }

@@ -1,46 +1,66 @@
 import type { Module } from './module.js';
 import { registeredIn } from './registration.js';
 
-/** The text of `Module.toString`: PyTorch's layout, runs of equal list members folded. */
-export function describeModule(module: Module, extra: (module: Module) => string): string {
-  const header = module.constructor.name;
-  const settings = extra(module);
-  const children = folded(
-    registeredIn(module).children.map(({ name, value }) => ({
-      first: name,
-      last: name,
+/** Modules whose text is being made: one of them below itself would never end. */
+const underWay = new Set<Module>();
+
+/**
+ * The text of `Module.toString`: PyTorch's layout.
+ *
+ * @param settings what stands between the brackets, may have several lines
+ * @param options `fold`: neighbours with the same text share a line, as in lists
+ */
+export function describeModule(
+  module: Module,
+  settings: string,
+  options: { fold: boolean },
+): string {
+  const name = module.constructor.name;
+  // Printing is for finding faults, so a cycle is shown instead of refused.
+  if (underWay.has(module)) return `${name}([Circular])`;
+  underWay.add(module);
+  try {
+    const children = registeredIn(module).children.map((child) => ({
+      first: child.name,
+      last: child.name,
       count: 1,
-      text: describeModule(value, extra),
-    })),
-  );
-  if (children.length === 0) return `${header}(${settings})`;
-  const lines = children.map(({ first, last, count, text }) => {
-    const label = count === 1 ? `(${first}): ` : `(${first}-${last}): ${count} x `;
-    return `  ${label}${text.replaceAll('\n', '\n  ')}`;
-  });
-  if (settings !== '') lines.unshift(`  ${settings}`);
-  return [`${header}(`, ...lines, ')'].join('\n');
+      text: child.value.toString(),
+    }));
+    if (children.length === 0 && !settings.includes('\n')) return `${name}(${settings})`;
+    const lines = (options.fold ? folded(children) : children).map(lineOf);
+    if (settings !== '') lines.unshift(settings);
+    return [`${name}(`, ...lines.map(indented), ')'].join('\n');
+  } finally {
+    underWay.delete(module);
+  }
 }
 
-interface Line {
-  first: string;
+interface Run {
+  readonly first: string;
   last: string;
   count: number;
-  text: string;
+  readonly text: string;
 }
 
-/** Joins neighbours with numbers as names and the same text. */
-function folded(lines: Line[]): Line[] {
-  const result: Line[] = [];
-  for (const line of lines) {
-    const previous = result.at(-1);
-    const foldable = previous?.text === line.text && /^\d+$/.test(line.first);
-    if (previous !== undefined && foldable && /^\d+$/.test(previous.first)) {
-      previous.last = line.last;
+/** Joins neighbours with the same text. */
+function folded(children: readonly Run[]): Run[] {
+  const runs: Run[] = [];
+  for (const child of children) {
+    const previous = runs.at(-1);
+    if (previous?.text === child.text) {
+      previous.last = child.last;
       previous.count++;
     } else {
-      result.push(line);
+      runs.push({ ...child });
     }
   }
-  return result;
+  return runs;
+}
+
+function lineOf({ first, last, count, text }: Run): string {
+  return count === 1 ? `(${first}): ${text}` : `(${first}-${last}): ${count} x ${text}`;
+}
+
+function indented(text: string): string {
+  return `  ${text.replaceAll('\n', '\n  ')}`;
 }

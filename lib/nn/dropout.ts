@@ -37,6 +37,6 @@ export class Dropout extends Module {
   }
 
   protected override extraDescription(): string {
-    return `p=${this.p}`;
+    return `p=${this.p}, inplace=False`;
   }
 }

@@ -3,24 +3,13 @@ import { tidy } from '../tensor/scope.js';
 import type { Tensor } from '../tensor/tensor.js';
 import { clones, intoClones } from './clones.js';
 import type { ModuleList } from './containers.js';
-import { LayerNorm } from './layerNorm.js';
+import { finalNormOf, layerOptionNames } from './layerStack.js';
+import type { AttentionModule, LayerOptions, StackOptions } from './layerStack.js';
 import { booleanMask } from './mask.js';
 import { Module } from './module.js';
 import type { TensorModule } from './module.js';
+import type { Norm } from './norm.js';
 import { SublayerConnection } from './sublayerConnection.js';
-
-/**
- * Any module that can stand for `MultiHeadedAttention` in a layer. Layers run in a `tidy`: what
- * such a module stores for later, it has to `keep`.
- */
-export type AttentionModule = Module & {
-  forward(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | null): Tensor;
-};
-
-export interface LayerOptions {
-  /** of each sublayer's result; default 0.1 */
-  dropout?: number;
-}
 
 /** Self-attention, then feed-forward, each in a residual connection (paper, section 3.1). */
 export class EncoderLayer extends Module {
@@ -35,7 +24,10 @@ export class EncoderLayer extends Module {
   /** dModel */
   readonly size: number;
 
-  /** The modules given become parts of the layer; they are not copied. */
+  /**
+   * The modules given become parts of the layer; they are not copied.
+   * @throws TypeError, RangeError for an option that SublayerConnection refuses
+   */
   constructor(
     size: number,
     selfAttn: AttentionModule,
@@ -43,7 +35,7 @@ export class EncoderLayer extends Module {
     options: LayerOptions = {},
   ) {
     super();
-    checkOptions('EncoderLayer', options, ['dropout']);
+    checkOptions('EncoderLayer', options, layerOptionNames);
     this.selfAttn = selfAttn;
     this.feedForward = feedForward;
     this.sublayers = intoClones(new SublayerConnection(size, options), 2);
@@ -65,19 +57,19 @@ export class EncoderLayer extends Module {
   }
 }
 
-/** N layers and a final norm. */
+/** N layers, and a final norm unless the layers end with theirs. */
 export class Encoder extends Module {
   layers: ModuleList<EncoderLayer>;
-  norm: LayerNorm;
+  norm: Norm | null;
 
   /**
    * @param layer cloned N times; it stays the caller's own
    * @param N number of layers
    */
-  constructor(layer: EncoderLayer, N: number) {
+  constructor(layer: EncoderLayer, N: number, options: StackOptions = {}) {
     super();
     this.layers = clones(layer, N);
-    this.norm = new LayerNorm(layer.size);
+    this.norm = finalNormOf('Encoder', layer, options);
   }
 
   /**
@@ -91,7 +83,7 @@ export class Encoder extends Module {
       const allowed = mask === null ? null : booleanMask('Encoder', mask);
       let output = input;
       for (const layer of this.layers) output = layer.forward(output, allowed);
-      return this.norm.forward(output);
+      return this.norm === null ? output : this.norm.forward(output);
     });
   }
 }

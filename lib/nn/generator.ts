@@ -1,15 +1,19 @@
+import { checkOptions } from '../runtime/options.js';
 import { tidy } from '../tensor/scope.js';
 import type { Tensor } from '../tensor/tensor.js';
 import { Linear } from './linear.js';
+import type { LinearOptions } from './linear.js';
 import { Module } from './module.js';
 
 /** From the decoder's vectors to log-probabilities of the next token. */
 export class Generator extends Module {
   proj: Linear;
 
-  constructor(dModel: number, vocabSize: number) {
+  /** @param options `bias`: default true */
+  constructor(dModel: number, vocabSize: number, options: LinearOptions = {}) {
     super();
-    this.proj = new Linear(dModel, vocabSize);
+    checkOptions('Generator', options, ['bias']);
+    this.proj = new Linear(dModel, vocabSize, options);
   }
 
   /**

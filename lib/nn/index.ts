@@ -1,14 +1,18 @@
 /** Modules, masks and losses: everything that models are built from. */
 export { attention, type AttentionOptions } from './attention.js';
+export { attentionMaps, type AttentionMaps, type AttentionMapsInput } from './attentionMaps.js';
 export { clone, clones } from './clones.js';
-export { ModuleList, Sequential } from './containers.js';
+export { ModuleList, Sequential, type NamedModules } from './containers.js';
 export { Decoder, DecoderLayer } from './decoder.js';
 export { Dropout } from './dropout.js';
 export { Embedding } from './embedding.js';
-export { Encoder, EncoderLayer, type AttentionModule, type LayerOptions } from './encoder.js';
+export { Encoder, EncoderLayer } from './encoder.js';
 export { Generator } from './generator.js';
+export type { BackwardHook, ForwardHook, ForwardPreHook, HookOptions } from './hooks.js';
 export * as init from './init.js';
 export { LayerNorm, type LayerNormOptions } from './layerNorm.js';
+export { type AttentionModule, type LayerOptions, type StackOptions } from './layerStack.js';
+export { LearnedPositions, type LearnedPositionsOptions } from './learnedPositions.js';
 export { Linear, type LinearOptions } from './linear.js';
 export {
   StateDictError,
@@ -17,7 +21,7 @@ export {
   type StateSource,
 } from './loadState.js';
 export { crossEntropy, CrossEntropyLoss, type CrossEntropyOptions } from './loss.js';
-export { makeModel, type ModelConfig, type ModelOptions } from './makeModel.js';
+export { makeModel } from './makeModel.js';
 export {
   booleanMask,
   combineMasks,
@@ -27,14 +31,38 @@ export {
   targetMask,
   type EmptyRows,
 } from './mask.js';
-export { Module, type BufferForm, type ModuleTarget, type TensorModule } from './module.js';
+export {
+  type BiasOptions,
+  type ModelConfig,
+  type ModelOptions,
+  type Positions,
+  type Tie,
+  type VocabSize,
+} from './modelOptions.js';
+export { Module, type BufferForm, type TensorModule } from './module.js';
+export { ModuleDict } from './moduleDict.js';
+export type { NamedOptions } from './moduleTree.js';
+export type { FloatingDType, ModuleTarget } from './moveModule.js';
 export { MultiHeadedAttention, type MultiHeadedAttentionOptions } from './multiHeadedAttention.js';
+export { type Norm, type NormConfig, type NormNames, type NormOptions } from './norm.js';
 export { Buffer, Parameter } from './parameter.js';
-export { PositionalEncoding, type PositionalEncodingOptions } from './positionalEncoding.js';
+export type { ModuleClass } from './paths.js';
+export {
+  PositionalEncoding,
+  type PositionalEncodingOptions,
+  type PositionFormula,
+} from './positionalEncoding.js';
 export {
   PositionwiseFeedForward,
+  type Activation,
   type PositionwiseFeedForwardOptions,
 } from './positionwiseFeedForward.js';
-export { SublayerConnection, type SublayerConnectionOptions } from './sublayerConnection.js';
+export { RMSNorm, type RMSNormOptions } from './rmsNorm.js';
+export { RotaryPositions, type RotaryPositionsOptions } from './rotaryPositions.js';
+export {
+  SublayerConnection,
+  type NormOrder,
+  type SublayerConnectionOptions,
+} from './sublayerConnection.js';
 export { Transformer } from './transformer.js';
 export { TransformerEmbedding } from './transformerEmbedding.js';

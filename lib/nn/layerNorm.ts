@@ -1,9 +1,9 @@
-import { checkInteger, checkOptions, describe } from '../runtime/options.js';
+import { checkInteger, checkOptions } from '../runtime/options.js';
 import { ones, zeros } from '../tensor/create.js';
 import { callTensor } from '../tensor/dispatch.js';
 import { tidy } from '../tensor/scope.js';
 import type { Tensor } from '../tensor/tensor.js';
-import { checkFeatures, checkPositive } from './check.js';
+import { checkChoice, checkFeatures, checkPositive } from './check.js';
 import { Module } from './module.js';
 import { Parameter } from './parameter.js';
 
@@ -48,11 +48,11 @@ export class LayerNorm extends Module {
     checkOptions('LayerNorm', options, ['eps', 'deviation', 'epsPlacement', 'names']);
     this.features = checkInteger('LayerNorm', 'features', features, 1);
     this.eps = checkPositive('LayerNorm', 'eps', options.eps ?? 1e-6);
-    this.deviation = oneOf('deviation', options.deviation ?? 'population', [
+    this.deviation = checkChoice('LayerNorm', 'deviation', options.deviation ?? 'population', [
       'population',
       'sample',
     ]);
-    this.epsPlacement = oneOf('epsPlacement', options.epsPlacement ?? 'inside', [
+    this.epsPlacement = checkChoice('LayerNorm', 'epsPlacement', options.epsPlacement ?? 'inside', [
       'inside',
       'outside',
     ]);
@@ -92,12 +92,4 @@ export class LayerNorm extends Module {
     ];
     return `${this.features}, eps=${this.eps.toExponential()}${dialect.join('')}`;
   }
-}
-
-function oneOf<T extends string>(name: string, value: T, valid: readonly T[]): T {
-  if (!valid.includes(value)) {
-    const choices = valid.map((choice) => `'${choice}'`).join(' or ');
-    throw new TypeError(`LayerNorm: ${name} must be ${choices}, got ${describe(value)}`);
-  }
-  return value;
 }

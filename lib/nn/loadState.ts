@@ -7,9 +7,10 @@ import { isFloatingPoint } from '../tensor/dtype.js';
 import type { DType } from '../tensor/dtype.js';
 import { tidy } from '../tensor/scope.js';
 import { Tensor } from '../tensor/tensor.js';
+import { dialectOf } from './dialectHint.js';
 import type { Module } from './module.js';
 import type { Buffer, Parameter } from './parameter.js';
-import { registeredIn } from './registration.js';
+import { joinedName, placesBelow } from './registration.js';
 
 /** A state dict: names to tensors. */
 export type StateSource = ReadonlyMap<string, unknown> | Readonly<Record<string, unknown>>;
@@ -81,20 +82,23 @@ export function loadStateInto(
   const noneMatches = source.size > 0 ? unexpected.length === source.size : slots.size > 0;
   tidy(() => {
     const mismatched = new Map<string, string>();
-    const copies: [Tensor, Tensor][] = [];
+    const copies = new Map<Tensor, { key: string; value: Tensor }>();
     for (const [key, slot] of slots) {
       const value = source.get(key);
       if (value === undefined) continue;
       const { fault, recompute = false } = judged(slot, value);
+      const first = copies.get(slot.target);
       if (fault !== undefined) mismatched.set(key, fault);
-      else if (!recompute) copies.push([slot.target, value]);
+      else if (first !== undefined && !sameValues(first.value, value)) {
+        mismatched.set(key, `tied to "${first.key}" in the module, other values in the state dict`);
+      } else if (!recompute) copies.set(slot.target, { key, value });
     }
     if (noneMatches || mismatched.size > 0 || (strict && missing.length + unexpected.length > 0)) {
       const faults = { missing, unexpected, mismatched };
       throw new StateDictError(explain(module, slots, source, faults, noneMatches), faults);
     }
     noGrad(() => {
-      for (const [target, value] of copies) target.copy_(value);
+      for (const [target, { value }] of copies) target.copy_(value);
     });
   });
   return { missing, unexpected };
@@ -102,22 +106,21 @@ export function loadStateInto(
 
 function slotsOf(module: Module, derive: DeriveBuffer): Map<string, Slot> {
   const slots = new Map<string, Slot>();
-  const collect = (owner: Module, prefix: string) => {
-    const { parameters, buffers, children } = registeredIn(owner);
-    for (const { name, value } of parameters) {
-      slots.set(prefix + name, { target: value, derive: () => null });
+  for (const { name: prefix, module: owner, registered } of placesBelow(module, {
+    removeDuplicate: false,
+  })) {
+    for (const { name, value } of registered.parameters) {
+      slots.set(joinedName(prefix, name), { target: value, derive: () => null });
     }
-    for (const { property, name, value } of buffers) {
+    for (const { property, name, value } of registered.buffers) {
       if (!value.persistent) continue;
-      slots.set(prefix + name, {
+      slots.set(joinedName(prefix, name), {
         target: value,
         derive: (shape) =>
           derive(owner, property, { shape, dtype: value.dtype, device: value.device }),
       });
     }
-    for (const { name, value } of children) collect(value, `${prefix}${name}.`);
-  };
-  collect(module, '');
+  }
   return slots;
 }
 
@@ -142,6 +145,13 @@ function judged({ target, derive }: Slot, value: Tensor): { fault?: string; reco
 function agree(derived: Tensor, value: Tensor): boolean {
   const { device } = derived;
   return derived.float().allclose(value.to({ dtype: 'float32', device }), { rtol: 0, atol: 0.02 });
+}
+
+/** Whether one tensor can stand for both names of a tied parameter; both have its shape. */
+function sameValues(a: Tensor, b: Tensor): boolean {
+  if (a === b) return true;
+  const { dtype, device } = a;
+  return a.allclose(b.to({ dtype, device }), { rtol: 0, atol: 0, equalNan: true });
 }
 
 /** Unwraps, checks and renames what came. */
@@ -236,9 +246,16 @@ function explain(
       `  the keys start with "${prefix}": pass { stripPrefix: ${JSON.stringify(prefix)} }`,
     );
   }
+  const [own, given] = [dialectOf(slots.keys()), dialectOf(source.keys())];
+  if (given !== null && given !== own) {
+    const expected = own === null ? '' : `, the module's keys are those of ${own}`;
+    lines.push(`  the keys look like those of ${given}${expected}`);
+  }
   if (faults.missing.length > 0) lines.push(`  missing: ${list(faults.missing)}`);
   if (faults.unexpected.length > 0) lines.push(`  unexpected: ${list(faults.unexpected)}`);
-  for (const [key, reason] of faults.mismatched) lines.push(`  ${key}: ${reason}`);
+  const mismatched = [...faults.mismatched];
+  for (const [key, reason] of mismatched.slice(0, 30)) lines.push(`  ${key}: ${reason}`);
+  if (mismatched.length > 30) lines.push(`  and ${mismatched.length - 30} more`);
   return lines.join('\n');
 }
 

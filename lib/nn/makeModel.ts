@@ -1,99 +1,122 @@
-import { checkInteger, checkOptions, checkProbability } from '../runtime/options.js';
+import { tidy } from '../tensor/scope.js';
 import { Sequential } from './containers.js';
 import { Decoder, DecoderLayer } from './decoder.js';
+import { Dropout } from './dropout.js';
 import { Encoder, EncoderLayer } from './encoder.js';
 import { Generator } from './generator.js';
 import { xavierUniform_ } from './init.js';
+import { LearnedPositions } from './learnedPositions.js';
+import { checkedConfig, vocabSizes } from './modelOptions.js';
+import type { ModelConfig, ModelOptions, VocabSize } from './modelOptions.js';
+import type { TensorModule } from './module.js';
 import { MultiHeadedAttention } from './multiHeadedAttention.js';
+import type { Parameter } from './parameter.js';
 import { PositionalEncoding } from './positionalEncoding.js';
 import { PositionwiseFeedForward } from './positionwiseFeedForward.js';
 import { Transformer } from './transformer.js';
 import { TransformerEmbedding } from './transformerEmbedding.js';
 
-/** Settings of {@link makeModel}; the defaults are seed 001's, most of them the paper's base model. */
-export interface ModelOptions {
-  /** layers in encoder and decoder each; default 6 */
-  N?: number;
-  /** size of the vectors; default 512 */
-  dModel?: number;
-  /** inner size of the feed-forward layers; default 2048 */
-  dFf?: number;
-  /** heads; must divide dModel; default 8 */
-  h?: number;
-  /** of positions, sublayers and feed-forward; default 0.1 */
-  dropout?: number;
-  /** of the attention weights; default 0.1, whatever `dropout` is, as in seed 001 */
-  attentionDropout?: number;
-  /** longest sequence; default 200 */
-  maxLen?: number;
-}
-
-/** Everything that is needed to make the model again. */
-export type ModelConfig = Readonly<Required<ModelOptions> & { vocabSize: number }>;
-
 /**
- * A whole Transformer on the CPU in float32, in training mode. Source and target have
- * vocabularies of the same size, but embeddings of their own.
+ * A whole Transformer on the CPU in float32, in training mode. Source and target have embeddings
+ * of their own unless they are tied.
  *
- * Weights with more than one dimension, embeddings included, are drawn xavier-uniform; biases
- * keep Linear's default and start equal in all layers, since the layers are clones of one.
- * `manualSeed` before makes it reproducible, with the weights that seed 001 gets in PyTorch.
+ * Weights with more than one dimension, embeddings included, are drawn xavier-uniform, tied ones
+ * once; biases keep Linear's default and start equal in all layers, since the layers are clones of
+ * one. `manualSeed` before makes it reproducible, with the weights that seed 001 gets in PyTorch.
  *
- * @param vocabSize number of token ids, the tokenizer's added tokens included
- * @throws RangeError, TypeError for a setting out of range, or h that does not divide dModel
+ * ```ts
+ * makeModel(8000); // seed 001
+ * makeModel(8000, { order: 'post', tie: 'all' }); // as in the paper
+ * makeModel({ src: 8000, tgt: 6000 }, {
+ *   norm: { kind: 'rms' },
+ *   positions: 'rotary',
+ *   activation: 'swiglu',
+ *   bias: false,
+ * });
+ * ```
+ *
+ * @param vocabSize number of token ids, the tokenizer's added tokens included: one number, or
+ *   `{ src, tgt }` for vocabularies of different sizes
+ * @throws RangeError, TypeError for a setting out of range, or settings that do not go together
  */
-export function makeModel(vocabSize: number, options: ModelOptions = {}): Transformer {
-  const config = checkedConfig(vocabSize, options);
-  const { N, dModel, dFf, h, dropout, attentionDropout, maxLen } = config;
-  const attn = new MultiHeadedAttention(h, dModel, { dropout: attentionDropout });
-  const feedForward = new PositionwiseFeedForward(dModel, dFf, { dropout });
-  const position = new PositionalEncoding(dModel, { dropout, maxLen });
-  const encoderLayer = new EncoderLayer(dModel, attn.clone(), feedForward.clone(), { dropout });
-  const decoderLayer = new DecoderLayer(dModel, attn.clone(), attn.clone(), feedForward.clone(), {
-    dropout,
+export function makeModel(vocabSize: VocabSize, options: ModelOptions = {}): Transformer {
+  const config = checkedConfig('makeModel', vocabSize, options);
+  const { N, dModel, dFf, h, dropout, activation, norm, order, finalNorm, bias } = config;
+  const sizes = vocabSizes(config);
+  const selfAttn = new MultiHeadedAttention(h, dModel, {
+    dropout: config.attentionDropout,
+    emptyRows: config.emptyRows,
+    bias: bias.attention,
+    ...(config.positions === 'rotary' ? { rotary: { maxLen: config.maxLen } } : {}),
   });
+  const srcAttn = selfAttn.clone();
+  srcAttn.rotary?.dispose();
+  srcAttn.rotary = null;
+  const feedForward = new PositionwiseFeedForward(dModel, dFf, {
+    dropout,
+    activation,
+    bias: bias.feedForward,
+  });
+  const position = addedPositions(config);
+  const layer = { dropout, order, norm };
+  const encoderLayer = new EncoderLayer(dModel, selfAttn.clone(), feedForward.clone(), layer);
+  const decoderLayer = new DecoderLayer(
+    dModel,
+    selfAttn.clone(),
+    srcAttn.clone(),
+    feedForward.clone(),
+    layer,
+  );
+  const encoder = new Encoder(encoderLayer, N, { finalNorm });
+  const decoder = new Decoder(decoderLayer, N, { finalNorm });
+  const src = new TransformerEmbedding(dModel, sizes.src);
+  const tgt = new TransformerEmbedding(dModel, sizes.tgt);
+  const generator = new Generator(dModel, sizes.tgt, { bias: bias.generator });
+  if (config.tie === 'src-tgt' || config.tie === 'all') shareWeight(src.embedding, tgt.embedding);
+  if (config.tie === 'tgt-generator' || config.tie === 'all') {
+    shareWeight(tgt.embedding, generator.proj);
+  }
   const model = new Transformer(
-    new Encoder(encoderLayer, N),
-    new Decoder(decoderLayer, N),
-    new Sequential(new TransformerEmbedding(dModel, vocabSize), position.clone()),
-    new Sequential(new TransformerEmbedding(dModel, vocabSize), position.clone()),
-    new Generator(dModel, vocabSize),
+    encoder,
+    decoder,
+    new Sequential(src, position.clone()),
+    new Sequential(tgt, position.clone()),
+    generator,
   );
   // Only patterns for clones: no reason to wait for the garbage collector.
-  for (const pattern of [attn, feedForward, position, encoderLayer, decoderLayer])
+  for (const pattern of [selfAttn, srcAttn, feedForward, position, encoderLayer, decoderLayer]) {
     pattern.dispose();
-  for (const parameter of model.parameters()) {
-    if (parameter.ndim > 1) xavierUniform_(parameter);
   }
+  for (const parameter of model.parameters()) drawWeights(parameter);
   model.config = config;
   return model;
 }
 
-function checkedConfig(vocabSize: number, options: ModelOptions): ModelConfig {
-  const owner = 'makeModel';
-  checkOptions(owner, options, Object.keys(defaults));
-  const given = Object.entries(options).filter(([, value]) => value !== undefined);
-  const config: ModelConfig = { vocabSize, ...defaults, ...Object.fromEntries(given) };
-  for (const name of ['vocabSize', 'N', 'dModel', 'dFf', 'h', 'maxLen'] as const) {
-    checkInteger(owner, name, config[name], 1);
+/** What comes behind the embedding: positions to add, or their dropout alone. */
+function addedPositions({ dModel, dropout, maxLen, positions }: ModelConfig): TensorModule {
+  switch (positions) {
+    case 'paired':
+    case 'perColumn':
+      return new PositionalEncoding(dModel, { dropout, maxLen, formula: positions });
+    case 'learned':
+      return new LearnedPositions(dModel, { dropout, maxLen });
+    case 'rotary':
+    case 'none':
+      return new Dropout(dropout);
   }
-  for (const name of ['dropout', 'attentionDropout'] as const) {
-    checkProbability(owner, name, config[name]);
-  }
-  if (config.dModel % config.h !== 0) {
-    throw new RangeError(
-      `makeModel: h must divide dModel, got ${config.h} heads for dModel ${config.dModel}`,
-    );
-  }
-  return config;
 }
 
-const defaults: Required<ModelOptions> = {
-  N: 6,
-  dModel: 512,
-  dFf: 2048,
-  h: 8,
-  dropout: 0.1,
-  attentionDropout: 0.1,
-  maxLen: 200,
-};
+/** Xavier-uniform, unless it is a bias or of a norm. */
+function drawWeights(parameter: Parameter): void {
+  if (parameter.ndim < 2) return;
+  // The first dimension of learned positions [1, maxLen, dModel] is for broadcasting only.
+  tidy(() => {
+    xavierUniform_(parameter.ndim === 2 ? parameter : parameter.detach().squeeze(0));
+  });
+}
+
+/** Both modules hold one Parameter from here on. */
+function shareWeight(from: { weight: Parameter }, to: { weight: Parameter }): void {
+  to.weight.dispose();
+  to.weight = from.weight;
+}

@@ -72,22 +72,32 @@ export function targetMask(ids: Tensor, pad: number): Tensor {
 }
 
 /**
- * Positions that every mask allows. Shapes are broadcast from the last dimension, so give all
- * masks the same number of dimensions when a batch is involved.
+ * Positions that every mask allows: `combineMasks(paddingMask(ids, pad), subsequentMask(size))`.
+ * Sizes of 1 are broadcast; the number of dimensions must be equal, because `[S, S]` beside
+ * `[B, 1, S]` would leave open what is a batch.
  *
- * @throws TypeError, RangeError for anything but masks of one rank
+ * @returns bool, of the sizes that all have together
+ * @throws TypeError for anything but masks on one device, RangeError naming two shapes that do not
+ *   fit
  */
 export function combineMasks(first: Tensor, ...others: Tensor[]): Tensor {
+  const owner = 'combineMasks';
   return tidy(() => {
-    let combined = booleanMask('combineMasks', first);
+    let combined = booleanMask(owner, first);
     for (const other of others) {
-      if (other.ndim !== combined.ndim) {
+      const allowed = booleanMask(owner, other);
+      const [shape, otherShape] = [combined.shape, allowed.shape];
+      const shapes = `${formatShape(shape)} and ${formatShape(otherShape)}`;
+      if (otherShape.length !== shape.length) {
         throw new RangeError(
-          `combineMasks: masks must have the same number of dimensions, got ` +
-            `${formatShape(combined.shape)} and ${formatShape(other.shape)}`,
+          `${owner}: masks must have the same number of dimensions, got ${shapes}`,
         );
       }
-      combined = combined.logicalAnd(booleanMask('combineMasks', other));
+      if (!shape.every((size, index) => size === 1 || [size, 1].includes(otherShape[index] ?? 1))) {
+        throw new RangeError(`${owner}: masks must have equal sizes, or 1, got ${shapes}`);
+      }
+      checkSameDevice(owner, 'a mask', allowed, 'the masks before it', combined);
+      combined = combined.logicalAnd(allowed);
     }
     return combined;
   });
@@ -99,6 +109,29 @@ export function combineMasks(first: Tensor, ...others: Tensor[]): Tensor {
  * @throws TypeError for anything but a tensor of bools, zeros and ones
  */
 export function booleanMask(owner: string, mask: Tensor): Tensor {
+  return checkedBooleans(owner, mask, {
+    meaning: '0 (blocked) and 1 (may be attended)',
+    additiveHint: '; this one looks like a mask to add to the scores: pass it as additiveMask',
+  });
+}
+
+/**
+ * A mask of the opposite sense (true, or 1: blocked) as one of this file's: true where a key may
+ * be attended.
+ *
+ * @throws TypeError for anything but a tensor of bools, zeros and ones
+ */
+export function fromBlockedMask(owner: string, blocked: Tensor): Tensor {
+  const meaning = '0 (may be attended) and 1 (blocked)';
+  const additiveHint = '; this one looks like a mask to add to the scores: pass mask.lt(0)';
+  return tidy(() => checkedBooleans(owner, blocked, { meaning, additiveHint }).logicalNot());
+}
+
+function checkedBooleans(
+  owner: string,
+  mask: Tensor,
+  words: { meaning: string; additiveHint: string },
+): Tensor {
   checkTensor(owner, 'mask', mask);
   if (mask.dtype === 'bool') return mask;
   return tidy(() => {
@@ -106,9 +139,9 @@ export function booleanMask(owner: string, mask: Tensor): Tensor {
     if (valid.all().item() !== 1) {
       const additive = isFloatingPoint(mask.dtype) && mask.lt(0).any().item() === 1;
       throw new TypeError(
-        `${owner}: mask must be bool or hold only 0 (blocked) and 1 (may be attended)` +
+        `${owner}: mask must be bool or hold only ${words.meaning}` +
           (additive
-            ? '; this one looks like a mask to add to the scores: pass it as additiveMask'
+            ? words.additiveHint
             : `, got other numbers in ${formatShape(mask.shape)} of ${mask.dtype}`),
       );
     }
@@ -139,6 +172,29 @@ export function fromAdditiveMask(mask: Tensor): Tensor {
     }
     return open;
   });
+}
+
+/**
+ * Refuses a decoder's mask of the opposite sense: one that lets no position attend to itself, but
+ * some to later ones, is a causal mask with true for "blocked".
+ *
+ * @param mask bool `[…, T, T]`; looked at on the CPU only, where that does not wait for a device
+ * @throws TypeError
+ */
+export function refuseInvertedCausal(owner: string, name: string, mask: Tensor): void {
+  const shape = mask.shape;
+  if (mask.device !== 'cpu' || shape.length < 2 || shape.at(-1) !== shape.at(-2)) return;
+  const inverted = tidy(() => {
+    if (mask.numel === 0) return false;
+    const own = callTensor('aten::diagonal', mask, 0, -2, -1);
+    if (own.any().item() === 1) return false;
+    return callTensor('aten::triu', mask, 1).any().item() === 1;
+  });
+  if (!inverted) return;
+  throw new TypeError(
+    `${owner}: ${name} blocks every position from itself and allows later ones, as a mask with ` +
+      'true for "blocked" does; here true means "may be attended": pass mask.logicalNot()',
+  );
 }
 
 /**

@@ -1,25 +1,20 @@
 import { checkOptions, describe } from '../runtime/options.js';
-import { native } from '../tensor/dispatch.js';
-import { noGrad } from '../tensor/autograd.js';
-import { tidy } from '../tensor/scope.js';
+import { checkBoolean } from '../tensor/check.js';
+import type { RemovableHook } from '../tensor/autogradFunction.js';
 import type { Device } from '../tensor/device.js';
 import { isFloatingPoint } from '../tensor/dtype.js';
 import type { DType } from '../tensor/dtype.js';
 import type { Tensor } from '../tensor/tensor.js';
 import { copyModule } from './copyModule.js';
 import { describeModule } from './describeModule.js';
+import { addHook, clearHooks } from './hooks.js';
+import type { BackwardHook, ForwardHook, ForwardPreHook, HookOptions } from './hooks.js';
 import { loadStateInto } from './loadState.js';
-import type { LoadStateOptions, LoadStateResult, StateSource } from './loadState.js';
-import type { Buffer, Parameter } from './parameter.js';
-import { mergedStateNames, moduleBrand, registeredIn } from './registration.js';
-
-/** Where a module's tensors go: `module.to({ device: 'cuda:0', dtype: 'bfloat16' })`. */
-export interface ModuleTarget {
-  /** `'cpu'`, `'cuda'`, `'cuda:1'`; default: each tensor stays where it is */
-  device?: Device;
-  /** a floating dtype; integer and bool buffers keep theirs; default: unchanged */
-  dtype?: DType;
-}
+import type { DeriveBuffer, LoadStateOptions, LoadStateResult, StateSource } from './loadState.js';
+import { checkedTarget, moveModule } from './moveModule.js';
+import type { FloatingDType, ModuleTarget } from './moveModule.js';
+import { ModuleTree } from './moduleTree.js';
+import { joinedName, placesBelow } from './registration.js';
 
 /** What {@link Module.deriveBuffer} is asked for. */
 export interface BufferForm {
@@ -30,6 +25,9 @@ export interface BufferForm {
 
 /** A module from one tensor to one tensor, such as the members of {@link Sequential}. */
 export type TensorModule = Module & { forward(input: Tensor): Tensor };
+
+/** Calls the protected method, for the files that do the work of others. */
+let deriveBufferOf: DeriveBuffer;
 
 /**
  * The base of everything with parameters, as `torch.nn.Module`.
@@ -49,12 +47,10 @@ export type TensorModule = Module & { forward(input: Tensor): Tensor };
  * Only own enumerable properties count: `#private` fields and `accessor` fields are invisible
  * here, and are not copied by {@link Module.clone} either. Use TypeScript's `private` instead.
  */
-export class Module {
-  /**
-   * Names in state dicts where they differ from the property: `{ selfAttn: 'self_attn' }`.
-   * Entries of base classes hold for subclasses too.
-   */
-  static readonly stateNames: Readonly<Record<string, string>> = {};
+export class Module extends ModuleTree {
+  static {
+    deriveBufferOf = (owner, property, form) => owner.deriveBuffer(property, form);
+  }
 
   /** Properties with results of the last forward, which {@link Module.clone} sets to null. */
   static readonly transientNames: readonly string[] = [];
@@ -62,22 +58,12 @@ export class Module {
   /** True in training mode (the initial one): dropout is active. Set by `train()` and `eval()`. */
   training = true;
 
-  /** @internal */
-  get [moduleBrand](): true {
-    return true;
-  }
-
   /**
    * Computes the module's result. Subclasses declare their own arguments and result.
    * @throws TypeError when the class has none
    */
   forward(..._inputs: never[]): unknown {
     throw new TypeError(`${this.constructor.name} has no forward method`);
-  }
-
-  /** The name in state dicts of a property; {@link Module.stateNames} decides unless overridden. */
-  stateNameOf(property: string): string {
-    return mergedStateNames(this.constructor).get(property) ?? property;
   }
 
   /**
@@ -97,78 +83,6 @@ export class Module {
     return '';
   }
 
-  // ---- what is registered ----
-
-  /** This module and all below it, parents first, each once. */
-  modules(): Module[] {
-    return this.namedModules().map(([, module]) => module);
-  }
-
-  /** As {@link Module.modules}, with dotted names; this module's own name is `''`. */
-  namedModules(): [string, Module][] {
-    const found = new Map<Module, string>();
-    const visit = (module: Module, name: string) => {
-      if (found.has(module)) return;
-      found.set(module, name);
-      for (const child of registeredIn(module).children)
-        visit(child.value, joined(name, child.name));
-    };
-    visit(this, '');
-    return [...found].map(([module, name]) => [name, module]);
-  }
-
-  /** The direct submodules, each once. */
-  children(): Module[] {
-    return this.namedChildren().map(([, child]) => child);
-  }
-
-  /** The direct submodules with their names, each once. */
-  namedChildren(): [string, Module][] {
-    return unique(registeredIn(this).children.map(({ name, value }) => [name, value]));
-  }
-
-  /** All parameters, shared ones once. */
-  parameters(): Parameter[] {
-    return this.namedParameters().map(([, parameter]) => parameter);
-  }
-
-  /** All parameters under their names in the state dict, shared ones once (the first name). */
-  namedParameters(): [string, Parameter][] {
-    return unique(
-      this.namedModules().flatMap(([prefix, module]) =>
-        registeredIn(module).parameters.map(({ name, value }): [string, Parameter] => [
-          joined(prefix, name),
-          value,
-        ]),
-      ),
-    );
-  }
-
-  /** All buffers, shared ones once. */
-  buffers(): Buffer[] {
-    return this.namedBuffers().map(([, buffer]) => buffer);
-  }
-
-  /** All buffers under their names in the state dict, shared ones once. */
-  namedBuffers(): [string, Buffer][] {
-    return unique(
-      this.namedModules().flatMap(([prefix, module]) =>
-        registeredIn(module).buffers.map(({ name, value }): [string, Buffer] => [
-          joined(prefix, name),
-          value,
-        ]),
-      ),
-    );
-  }
-
-  /** Number of elements in all parameters, shared ones counted once. */
-  parameterCount(options: { trainableOnly?: boolean } = {}): number {
-    checkOptions('parameterCount', options, ['trainableOnly']);
-    return this.parameters()
-      .filter((parameter) => options.trainableOnly !== true || parameter.requiresGrad)
-      .reduce((sum, parameter) => sum + parameter.numel, 0);
-  }
-
   // ---- modes ----
 
   /** Sets training mode here and in all submodules. */
@@ -185,9 +99,20 @@ export class Module {
     return this.train(false);
   }
 
-  /** Freezes (false) or thaws all parameters. */
+  /**
+   * Freezes (false) or thaws all parameters.
+   * @throws TypeError for a parameter of integers, which can have no gradient; nothing has changed
+   */
   requiresGrad_(requiresGrad = true): this {
-    for (const parameter of this.parameters()) parameter.requiresGrad = requiresGrad;
+    checkBoolean('requiresGrad_', 'requiresGrad', requiresGrad);
+    const parameters = this.namedParameters();
+    const integers = parameters.find(([, { dtype }]) => !isFloatingPoint(dtype));
+    if (requiresGrad && integers !== undefined) {
+      throw new TypeError(
+        `requiresGrad_: parameter "${integers[0]}" is ${integers[1].dtype}, which has no gradient`,
+      );
+    }
+    for (const [, parameter] of parameters) parameter.requiresGrad = requiresGrad;
     return this;
   }
 
@@ -196,10 +121,75 @@ export class Module {
     for (const parameter of this.parameters()) parameter.grad = null;
   }
 
-  /** Calls `visit` with every submodule, children first, and with this module last. */
+  /**
+   * Calls `visit` with every submodule, children first, and with this module last. As in PyTorch,
+   * a module that several modules share is visited once for each of them.
+   */
   apply(visit: (module: Module) => void): this {
-    for (const child of this.children()) child.apply(visit);
-    visit(this);
+    if (typeof visit !== 'function') {
+      throw new TypeError(`apply: visit must be a function, got ${describe(visit)}`);
+    }
+    const places = placesBelow(this, { removeDuplicate: false });
+    const descend = (module: Module) => {
+      for (const child of module.children()) descend(child);
+      visit(module);
+    };
+    if (places.length > 0) descend(this);
+    return this;
+  }
+
+  // ---- hooks ----
+
+  /**
+   * Calls `hook(module, inputs)` before each `forward`; an array it returns takes the place of the
+   * inputs. Without hooks a module runs as if there were none: they are looked up nowhere.
+   *
+   * Hooks run for `module.forward(…)`, not for `super.forward(…)` inside it. Layers run in a
+   * `tidy`: what a hook stores for later, it has to `keep`. A {@link Module.clone} has the same
+   * hooks, as with Python's `copy.deepcopy`; handles of the original do not reach them
+   * ({@link Module.clearHooks} does).
+   *
+   * @returns a handle whose `remove()` takes the hook away
+   */
+  registerForwardPreHook<M extends Module>(
+    this: M,
+    hook: ForwardPreHook<M>,
+    options?: HookOptions,
+  ): RemovableHook {
+    return addHook(this, 'forwardPre', hook, options);
+  }
+
+  /**
+   * Calls `hook(module, inputs, output)` after each `forward`; what it returns, unless undefined,
+   * takes the place of the output. See {@link Module.registerForwardPreHook}.
+   */
+  registerForwardHook<M extends Module>(
+    this: M,
+    hook: ForwardHook<M>,
+    options?: HookOptions,
+  ): RemovableHook {
+    return addHook(this, 'forward', hook, options);
+  }
+
+  /**
+   * Calls `hook(module, gradInputs, gradOutputs)` in each backward pass through a later `forward`,
+   * as `register_full_backward_hook`: one gradient for each argument and each result of `forward`,
+   * null for those without. An array it returns takes the place of `gradInputs`. If no argument
+   * needs a gradient (ids, say), the hook is called with nulls once the outputs' gradients are known.
+   *
+   * The result of `forward` must be a tensor or an array of tensors.
+   */
+  registerBackwardHook<M extends Module>(
+    this: M,
+    hook: BackwardHook<M>,
+    options?: HookOptions,
+  ): RemovableHook {
+    return addHook(this, 'backward', hook, options);
+  }
+
+  /** Takes all hooks of this module away; those of submodules stay. */
+  clearHooks(): this {
+    clearHooks(this);
     return this;
   }
 
@@ -210,53 +200,27 @@ export class Module {
    * dtype. Every Parameter stays the same object, so optimizers keep working on it (their state
    * does not move along: make the optimizer after, or load its state again).
    * On a failure (no such device, no memory) nothing has changed.
+   *
+   * `to({ device, dtype })`, `to('cuda:0')`, `to('bfloat16')`, `to('cuda:0', 'bfloat16')` or
+   * `to(tensor)` for that tensor's device and dtype.
+   *
+   * @throws TypeError for a device or dtype that is none; TorchError ERR_CUDA_UNAVAILABLE
    */
-  to(target: ModuleTarget): this {
-    checkOptions('Module.to', target, ['device', 'dtype']);
-    if (target.dtype !== undefined && !floatingDTypes.includes(target.dtype)) {
-      throw new TypeError(
-        `Module.to: dtype must be one of ${floatingDTypes.join(', ')}, got ${describe(target.dtype)}`,
-      );
-    }
-    tidy(() =>
-      noGrad(() => {
-        const swaps = this.conversions(target);
-        for (const swap of swaps) swap();
-      }),
-    );
+  to(target: ModuleTarget | FloatingDType | Tensor): this;
+  to(device: Device, dtype?: FloatingDType): this;
+  to(target: ModuleTarget | Device | FloatingDType | Tensor, dtype?: FloatingDType): this {
+    moveModule(this, checkedTarget(target, dtype), deriveBufferOf);
     return this;
   }
 
-  /** Computes all new values before the first old one goes. */
-  private conversions(target: ModuleTarget): (() => void)[] {
-    const swaps = new Map<Tensor, () => void>();
-    for (const module of this.modules()) {
-      const { parameters, buffers } = registeredIn(module);
-      for (const { value } of parameters) {
-        if (swaps.has(value)) continue;
-        const data = converted(value, target);
-        const grad = value.grad;
-        const newGrad = grad === null ? null : converted(grad, target);
-        swaps.set(value, () => {
-          if (data === value) return;
-          // A gradient of another dtype or device than its parameter is refused by autograd.
-          value.grad = null;
-          native().setData(value, data);
-          value.grad = newGrad;
-        });
-      }
-      for (const { property, value } of buffers) {
-        if (swaps.has(value)) continue;
-        let data = converted(value, target);
-        if (data !== value) {
-          data = module.deriveBuffer(property, formOf(data)) ?? data;
-        }
-        swaps.set(value, () => {
-          if (data !== value) native().setData(value, data);
-        });
-      }
-    }
-    return [...swaps.values()];
+  /** `to('cpu')` */
+  cpu(): this {
+    return this.to('cpu');
+  }
+
+  /** `to('cuda')`, or to the GPU of a number. @throws TorchError ERR_CUDA_UNAVAILABLE */
+  cuda(index?: number): this {
+    return this.to(index === undefined ? 'cuda' : `cuda:${index}`);
   }
 
   /** `to({ dtype: 'float32' })` */
@@ -280,10 +244,13 @@ export class Module {
   }
 
   /**
-   * A deep copy that shares no memory with this module. Parameters that are shared inside stay
-   * shared inside the copy; gradients, graphs and stored results are not carried over.
+   * A deep copy that shares no memory with this module. Whatever is shared inside (modules,
+   * parameters, their memory) is shared inside the copy; modes, frozen parameters and hooks are
+   * copied, gradients, graphs and stored results are not.
    * Functions and objects of classes unknown here are shared, so a function stored on the module
    * must not use the module itself.
+   *
+   * @throws TypeError for a module that is inside itself
    */
   clone(): this {
     return copyModule(this);
@@ -295,19 +262,24 @@ export class Module {
    * The state by name, in PyTorch's order, with PyTorch's names for the classes of this package.
    * Values are views on the live parameters and persistent buffers, without gradient: they
    * change with training, and writing to them changes the module. Shared parameters are listed
-   * under each of their names.
+   * under each of their names, as the same tensor.
+   *
+   * @param options `prefix`: comes before every name, such as `'model.'`. `keepVars`: true gives
+   *   the Parameters and Buffers themselves; default false
    */
-  stateDict(): Map<string, Tensor> {
+  stateDict(options: { prefix?: string; keepVars?: boolean } = {}): Map<string, Tensor> {
+    checkOptions('stateDict', options, ['prefix', 'keepVars']);
+    const { prefix = '', keepVars = false } = options;
+    const views = new Map<Tensor, Tensor>();
     const state = new Map<string, Tensor>();
-    const collect = (module: Module, prefix: string) => {
-      const { parameters, buffers, children } = registeredIn(module);
-      for (const { name, value } of parameters) state.set(joined(prefix, name), value.detach());
-      for (const { name, value } of buffers) {
-        if (value.persistent) state.set(joined(prefix, name), value.detach());
+    for (const { name: place, registered } of placesBelow(this, { removeDuplicate: false })) {
+      const persistent = registered.buffers.filter(({ value }) => value.persistent);
+      for (const { name, value } of [...registered.parameters, ...persistent]) {
+        const view = views.get(value) ?? (keepVars ? value : value.detach());
+        views.set(value, view);
+        state.set(prefix + joinedName(place, name), view);
       }
-      for (const { name, value } of children) collect(value, joined(prefix, name));
-    };
-    collect(this, '');
+    }
     return state;
   }
 
@@ -326,13 +298,17 @@ export class Module {
    * @throws StateDictError listing missing, unexpected and wrongly shaped keys
    */
   loadStateDict(state: StateSource, options: LoadStateOptions = {}): LoadStateResult {
-    return loadStateInto(this, state, options, (owner, property, form) =>
-      owner.deriveBuffer(property, form),
-    );
+    return loadStateInto(this, state, options, deriveBufferOf);
   }
 
-  /** Frees the memory of all parameters, gradients and buffers; the module is of no use after. */
+  /**
+   * Frees the memory of all parameters, gradients and buffers; the module is of no use after.
+   * A class that keeps more overrides this; it is asked wherever it is inside of another module.
+   */
   dispose(): void {
+    for (const module of this.modules()) {
+      if (module !== this && module.dispose !== Module.prototype.dispose) module.dispose();
+    }
     for (const tensor of [...this.parameters(), ...this.buffers()]) tensor.dispose();
   }
 
@@ -343,35 +319,11 @@ export class Module {
   // ---- printing ----
 
   /** The tree of modules, as PyTorch prints it. */
-  toString(): string {
-    return describeModule(this, (module) => module.extraDescription());
+  override toString(): string {
+    return describeModule(this, this.extraDescription(), { fold: false });
   }
 
   [Symbol.for('nodejs.util.inspect.custom')](): string {
     return this.toString();
   }
-}
-
-const floatingDTypes: readonly string[] = ['float32', 'float64', 'float16', 'bfloat16'];
-
-/** The tensor on the target; the very same object when nothing changes. */
-function converted(tensor: Tensor, target: ModuleTarget): Tensor {
-  const dtype = isFloatingPoint(tensor.dtype) ? (target.dtype ?? tensor.dtype) : tensor.dtype;
-  const device = target.device ?? tensor.device;
-  if (dtype === tensor.dtype && device === tensor.device) return tensor;
-  return tensor.detach().to({ dtype, device });
-}
-
-function formOf({ shape, dtype, device }: Tensor): BufferForm {
-  return { shape, dtype, device };
-}
-
-function joined(prefix: string, name: string): string {
-  return prefix === '' ? name : `${prefix}.${name}`;
-}
-
-/** Keeps the first pair of each value. */
-function unique<T>(pairs: [string, T][]): [string, T][] {
-  const seen = new Set<T>();
-  return pairs.filter(([, value]) => !seen.has(value) && seen.add(value));
 }

@@ -1,16 +1,18 @@
 import { checkInteger, checkOptions } from '../runtime/options.js';
-import { checkBoolean, formatShape } from '../tensor/check.js';
+import { checkBoolean } from '../tensor/check.js';
 import { keep, tidy } from '../tensor/scope.js';
 import type { Tensor } from '../tensor/tensor.js';
 import { attention } from './attention.js';
-import { checkFeatures } from './check.js';
 import { intoClones } from './clones.js';
 import type { ModuleList } from './containers.js';
 import { Dropout } from './dropout.js';
+import { checkAttentionInputs, checkHeads, joinHeads, splitHeads } from './heads.js';
 import { Linear } from './linear.js';
 import { checkEmptyRows } from './mask.js';
 import type { EmptyRows } from './mask.js';
 import { Module } from './module.js';
+import { RotaryPositions } from './rotaryPositions.js';
+import type { RotaryPositionsOptions } from './rotaryPositions.js';
 
 export interface MultiHeadedAttentionOptions {
   /** of the attention weights; default 0.1 (seed 001) */
@@ -19,6 +21,13 @@ export interface MultiHeadedAttentionOptions {
   emptyRows?: EmptyRows;
   /** keeps the weights of the last forward in `attn`; default false */
   keepAttention?: boolean;
+  /** biases in the four projections; default true */
+  bias?: boolean;
+  /**
+   * turns queries and keys by their positions ({@link RotaryPositions}), for self-attention: the
+   * positions of another sequence have no distance from these; default: not
+   */
+  rotary?: RotaryPositionsOptions;
 }
 
 /** Attention in h subspaces side by side (paper, section 3.2.2). */
@@ -29,9 +38,12 @@ export class MultiHeadedAttention extends Module {
   linears: ModuleList<Linear>;
   /** Of the weights. */
   dropout: Dropout;
+  /** Null without rotary positions. */
+  rotary: RotaryPositions | null;
   /**
    * The weights of the last forward, after dropout, `[B, h, Sq, Sk]`, without graph; null unless
-   * `keepAttention`. Freed by the next forward and by `dispose()`.
+   * `keepAttention`. Freed by the next forward and by `dispose()`; `attentionMaps` collects those
+   * of a whole model.
    */
   attn: Tensor | null = null;
   keepAttention: boolean;
@@ -44,24 +56,24 @@ export class MultiHeadedAttention extends Module {
   /**
    * @param h number of heads
    * @param dModel size of the vectors
-   * @throws RangeError unless h divides dModel
+   * @throws RangeError unless h divides dModel, and with rotary positions dModel / h is even
    */
   constructor(h: number, dModel: number, options: MultiHeadedAttentionOptions = {}) {
     super();
-    checkOptions('MultiHeadedAttention', options, ['dropout', 'emptyRows', 'keepAttention']);
-    this.h = checkInteger('MultiHeadedAttention', 'h', h, 1);
-    this.dModel = checkInteger('MultiHeadedAttention', 'dModel', dModel, 1);
-    if (dModel % h !== 0) {
-      throw new RangeError(
-        `MultiHeadedAttention: h must divide dModel, got ${h} heads for dModel ${dModel}`,
-      );
-    }
+    const owner = 'MultiHeadedAttention';
+    checkOptions(owner, options, optionNames);
+    this.h = checkInteger(owner, 'h', h, 1);
+    this.dModel = checkInteger(owner, 'dModel', dModel, 1);
+    checkHeads(owner, h, dModel);
     this.dK = dModel / h;
-    this.emptyRows = checkEmptyRows('MultiHeadedAttention', options.emptyRows ?? 'uniform');
-    checkBoolean('MultiHeadedAttention', 'keepAttention', options.keepAttention);
+    this.emptyRows = checkEmptyRows(owner, options.emptyRows ?? 'uniform');
+    checkBoolean(owner, 'keepAttention', options.keepAttention);
     this.keepAttention = options.keepAttention ?? false;
-    this.linears = intoClones(new Linear(dModel, dModel), 4);
+    checkBoolean(owner, 'bias', options.bias);
+    this.linears = intoClones(new Linear(dModel, dModel, { bias: options.bias ?? true }), 4);
     this.dropout = new Dropout(options.dropout ?? 0.1);
+    this.rotary =
+      options.rotary === undefined ? null : new RotaryPositions(this.dK, options.rotary);
   }
 
   /**
@@ -73,42 +85,25 @@ export class MultiHeadedAttention extends Module {
    * @throws RangeError naming both shapes that do not fit, TypeError for dtypes and devices
    */
   override forward(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | null = null): Tensor {
-    const { batch, queries } = this.checkInputs(query, key, value);
+    const { weight } = this.linears.at(0);
+    checkAttentionInputs('MultiHeadedAttention', { query, key, value }, this.dModel, weight);
     return tidy(() => {
-      const heads = [query, key, value].map((input, index) =>
-        this.linears.at(index).forward(input).view(batch, -1, this.h, this.dK).transpose(1, 2),
-      ) as [Tensor, Tensor, Tensor];
-      const [output, weights] = attention(...heads, {
+      const project = (index: number, input: Tensor) =>
+        splitHeads(this.linears.at(index).forward(input), this.h);
+      const [q, k, v] = [project(0, query), project(1, key), project(2, value)];
+      const [output, weights] = attention(this.turned(q), this.turned(k), v, {
         mask,
         dropout: this.dropout,
         emptyRows: this.emptyRows,
         needWeights: this.keepAttention,
       });
       this.storeAttention(weights);
-      const joined = output.transpose(1, 2).reshape(batch, queries, this.dModel);
-      return this.linears.at(3).forward(joined);
+      return this.linears.at(3).forward(joinHeads(output));
     });
   }
 
-  private checkInputs(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-  ): { batch: number; queries: number } {
-    const owner = 'MultiHeadedAttention';
-    const { weight } = this.linears.at(0);
-    checkFeatures(owner, 'query', query, this.dModel, weight);
-    if (key !== query) checkFeatures(owner, 'key', key, this.dModel, weight);
-    if (value !== key) checkFeatures(owner, 'value', value, this.dModel, weight);
-    const [q, k, v] = [query.shape, key.shape, value.shape];
-    const fit = q.length === 3 && k.length === 3 && q[0] === k[0] && k.join() === v.join();
-    if (!fit) {
-      throw new RangeError(
-        `${owner}: query must be [B, Sq, ${this.dModel}], key and value [B, Sk, ${this.dModel}], ` +
-          `got ${formatShape(q)}, ${formatShape(k)}, ${formatShape(v)}`,
-      );
-    }
-    return { batch: q[0] as number, queries: q[1] as number };
+  private turned(heads: Tensor): Tensor {
+    return this.rotary === null ? heads : this.rotary.forward(heads);
   }
 
   private storeAttention(weights: Tensor | null): void {
@@ -125,3 +120,5 @@ export class MultiHeadedAttention extends Module {
     return `h=${this.h}, dModel=${this.dModel}`;
   }
 }
+
+const optionNames = ['dropout', 'emptyRows', 'keepAttention', 'bias', 'rotary'];

@@ -6,22 +6,32 @@ import { native } from '../tensor/dispatch.js';
 import type { DType } from '../tensor/dtype.js';
 import { tidy } from '../tensor/scope.js';
 import type { Tensor } from '../tensor/tensor.js';
-import { checkFeatures } from './check.js';
+import { checkChoice, checkFeatures } from './check.js';
 import { Dropout } from './dropout.js';
 import { Module } from './module.js';
 import type { BufferForm } from './module.js';
 import { Buffer } from './parameter.js';
+import { checkPositions } from './positionTable.js';
 
 export interface PositionalEncodingOptions {
   /** of the sum; default 0.1 */
   dropout?: number;
   /** number of positions in the table; default 200 (seed 001) */
   maxLen?: number;
+  /** default `'paired'` */
+  formula?: PositionFormula;
 }
 
+/** Which angle a feature has, see {@link PositionalEncoding}. */
+export type PositionFormula = 'paired' | 'perColumn';
+
 /**
- * Adds sines and cosines of the position to each vector (paper, section 3.5):
- * feature 2i is sin(position / 10000^(2i/dModel)), feature 2i + 1 the cosine of the same angle.
+ * Adds sines and cosines of the position to each vector. Even features are sines, odd ones
+ * cosines, of the angle position / 10000^e, where for feature i of d = dModel
+ *
+ * - `'paired'` (paper, section 3.5; seed 001): e = 2⌊i/2⌋ / d, a sine and a cosine of each angle;
+ * - `'perColumn'` (seed 002): e = i / d, an angle of its own for each feature.
+ *
  * With an odd dModel the last sine has no cosine beside it.
  */
 export class PositionalEncoding extends Module {
@@ -29,14 +39,20 @@ export class PositionalEncoding extends Module {
   /** The table `[1, maxLen, dModel]`, computed in float64 and rounded to the module's dtype. */
   pe: Buffer;
   readonly dModel: number;
+  readonly formula: PositionFormula;
 
+  /** @throws RangeError, TypeError for a size or option out of range */
   constructor(dModel: number, options: PositionalEncodingOptions = {}) {
     super();
-    checkOptions('PositionalEncoding', options, ['dropout', 'maxLen']);
+    checkOptions('PositionalEncoding', options, ['dropout', 'maxLen', 'formula']);
     this.dModel = checkInteger('PositionalEncoding', 'dModel', dModel, 1);
     const maxLen = checkInteger('PositionalEncoding', 'maxLen', options.maxLen ?? 200, 1);
+    this.formula = checkChoice('PositionalEncoding', 'formula', options.formula ?? 'paired', [
+      'paired',
+      'perColumn',
+    ]);
     this.dropout = new Dropout(options.dropout ?? 0.1);
-    this.pe = tidy(() => new Buffer(sinusoidTable(maxLen, dModel, 'float32', 'cpu')));
+    this.pe = tidy(() => new Buffer(this.table(maxLen, 'float32', 'cpu')));
   }
 
   /** Number of positions in the table. */
@@ -52,7 +68,7 @@ export class PositionalEncoding extends Module {
     checkInteger('PositionalEncoding.grow', 'maxLen', maxLen, 1);
     if (maxLen > this.maxLen) {
       const { dtype, device } = this.pe;
-      tidy(() => native().setData(this.pe, sinusoidTable(maxLen, this.dModel, dtype, device)));
+      tidy(() => native().setData(this.pe, this.table(maxLen, dtype, device)));
     }
     return this;
   }
@@ -63,11 +79,16 @@ export class PositionalEncoding extends Module {
   ): Tensor | null {
     const [one, length, width] = shape;
     if (property !== 'pe' || shape.length !== 3 || one !== 1 || width !== this.dModel) return null;
-    return sinusoidTable(length as number, this.dModel, dtype, device);
+    return this.table(length as number, dtype, device);
   }
 
   protected override extraDescription(): string {
-    return `dModel=${this.dModel}, maxLen=${this.maxLen}`;
+    const formula = this.formula === 'paired' ? '' : `, formula='${this.formula}'`;
+    return `dModel=${this.dModel}, maxLen=${this.maxLen}${formula}`;
+  }
+
+  private table(length: number, dtype: DType, device: Device): Tensor {
+    return sinusoidTable(length, this.dModel, this.formula, { dtype, device });
   }
 
   /**
@@ -84,27 +105,27 @@ export class PositionalEncoding extends Module {
       );
     }
     const length = shape[1] as number;
-    if (length > this.maxLen) {
-      throw new RangeError(
-        `PositionalEncoding: the sequence has ${length} positions, the table ${this.maxLen}; ` +
-          `shorten the sequence, make the model with { maxLen: ${length} }, or call grow(${length})`,
-      );
-    }
+    checkPositions('PositionalEncoding', length, this.maxLen, `, or call grow(${length})`);
     return tidy(() => this.dropout.forward(input.add(this.pe.narrow(1, 0, length))));
   }
 }
 
 /** The table `[1, length, dModel]`, with the precision of `dtype`. */
-function sinusoidTable(length: number, dModel: number, dtype: DType, device: Device): Tensor {
+export function sinusoidTable(
+  length: number,
+  dModel: number,
+  formula: PositionFormula,
+  form: { dtype: DType; device: Device },
+): Tensor {
   return tidy(() => {
     const position = arange(length).to({ dtype: 'float64' }).unsqueeze(1);
     const pairs = Math.ceil(dModel / 2);
-    const exponent = arange(pairs)
-      .to({ dtype: 'float64' })
-      .mul((-2 * Math.log(10000)) / dModel);
-    const angle = position.mul(exponent.exp());
+    const angleOf = (feature: Tensor) => position.mul(feature.mul(-Math.log(10000) / dModel).exp());
+    const even = arange(pairs).to({ dtype: 'float64' }).mul(2);
+    const sines = angleOf(even).sin();
+    const cosines = angleOf(formula === 'paired' ? even : even.add(1)).cos();
     // [length, pairs, 2] in memory is sin, cos, sin, cos, … along each row.
-    const table = stack([angle.sin(), angle.cos()], 2).reshape(1, length, 2 * pairs);
-    return table.narrow(2, 0, dModel).contiguous().to({ dtype, device });
+    const table = stack([sines, cosines], 2).reshape(1, length, 2 * pairs);
+    return table.narrow(2, 0, dModel).contiguous().to(form);
   });
 }

@@ -1,28 +1,47 @@
 import { checkOptions } from '../runtime/options.js';
 import type { Tensor } from '../tensor/tensor.js';
+import { checkChoice } from './check.js';
 import { Dropout } from './dropout.js';
-import { LayerNorm } from './layerNorm.js';
 import { Module } from './module.js';
+import { checkedNorm, makeNorm } from './norm.js';
+import type { Norm, NormConfig, NormOptions } from './norm.js';
+
+/** Where the norm is: on a sublayer's input, or on the residual sum. */
+export type NormOrder = 'pre' | 'post';
 
 export interface SublayerConnectionOptions {
   /** of the sublayer's result; default 0.1 */
   dropout?: number;
+  /** default `'pre'` (the seeds); the paper's is `'post'` */
+  order?: NormOrder;
+  /** default: seed 001's LayerNorm */
+  norm?: NormOptions;
 }
 
 /**
- * A residual connection around any sublayer: x + dropout(sublayer(norm(x))).
+ * A residual connection around any sublayer, with a norm before or behind:
  *
- * The norm comes first, as in seed 001; the paper (section 5.4 and 3.1) norms the sum instead.
+ * - `'pre'`: x + dropout(sublayer(norm(x))), seed 001's and the default;
+ * - `'post'`: norm(x + dropout(sublayer(x))), the paper's (sections 3.1 and 5.4).
  */
 export class SublayerConnection extends Module {
-  norm: LayerNorm;
+  norm: Norm;
   dropout: Dropout;
+  readonly order: NormOrder;
+  /** The choice behind `norm`, complete. */
+  readonly normConfig: NormConfig;
 
-  /** @param size dModel */
+  /**
+   * @param size dModel
+   * @throws TypeError, RangeError for an unknown or misfit option
+   */
   constructor(size: number, options: SublayerConnectionOptions = {}) {
     super();
-    checkOptions('SublayerConnection', options, ['dropout']);
-    this.norm = new LayerNorm(size);
+    const owner = 'SublayerConnection';
+    checkOptions(owner, options, ['dropout', 'order', 'norm']);
+    this.order = checkChoice(owner, 'order', options.order ?? 'pre', ['pre', 'post']);
+    this.normConfig = checkedNorm(owner, options.norm);
+    this.norm = makeNorm(size, this.normConfig);
     this.dropout = new Dropout(options.dropout ?? 0.1);
   }
 
@@ -35,8 +54,15 @@ export class SublayerConnection extends Module {
     input: Tensor,
     sublayer: { forward(input: Tensor): Tensor } | ((input: Tensor) => Tensor),
   ): Tensor {
-    const normed = this.norm.forward(input);
-    const result = typeof sublayer === 'function' ? sublayer(normed) : sublayer.forward(normed);
-    return input.add(this.dropout.forward(result));
+    const apply = (x: Tensor) =>
+      typeof sublayer === 'function' ? sublayer(x) : sublayer.forward(x);
+    if (this.order === 'post') {
+      return this.norm.forward(input.add(this.dropout.forward(apply(input))));
+    }
+    return input.add(this.dropout.forward(apply(this.norm.forward(input))));
+  }
+
+  protected override extraDescription(): string {
+    return this.order === 'pre' ? '' : `order='post'`;
   }
 }

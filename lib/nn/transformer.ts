@@ -4,10 +4,10 @@ import { checkIds } from './check.js';
 import type { Decoder } from './decoder.js';
 import type { Encoder } from './encoder.js';
 import type { Generator } from './generator.js';
-import type { ModelConfig } from './makeModel.js';
+import type { ModelConfig } from './modelOptions.js';
 import { Module } from './module.js';
 import type { TensorModule } from './module.js';
-import { PositionalEncoding } from './positionalEncoding.js';
+import { isPositionTable } from './positionTable.js';
 
 /**
  * The encoder-decoder model (paper, section 3). Its result are the decoder's vectors;
@@ -86,12 +86,13 @@ export class Transformer extends Module {
 
   /**
    * Makes all tables of positions as long as asked, if they are shorter, and `config` with them.
-   * @throws RangeError, TypeError unless `maxLen` is a positive integer
+   * @throws RangeError, TypeError unless `maxLen` is a positive integer; TypeError when positions
+   *   are learned: those beyond the table are not known. Nothing has changed then
    */
   growPositions(maxLen: number): this {
-    for (const module of this.modules()) {
-      if (module instanceof PositionalEncoding) module.grow(maxLen);
-    }
+    const tables = this.modules().filter(isPositionTable);
+    // The first of them refuses before any has grown: a model has tables of one kind.
+    for (const table of tables) table.grow(maxLen);
     if (this.config !== null && this.config.maxLen < maxLen) {
       this.config = { ...this.config, maxLen };
     }

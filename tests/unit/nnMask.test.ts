@@ -3,12 +3,14 @@ import {
   booleanMask,
   combineMasks,
   fromAdditiveMask,
+  makeModel,
   ones,
   paddingMask,
   subsequentMask,
   targetMask,
   tensor,
 } from 'torchformer';
+import type { Tensor } from 'torchformer';
 
 const ids = () =>
   tensor(
@@ -93,5 +95,46 @@ describe('reading masks', () => {
     expect(fromAdditiveMask(tensor([0, -1e9])).toArray()).toEqual([true, false]);
     expect(() => fromAdditiveMask(tensor([0, 1]))).toThrow(/only 0 and -Infinity/);
     expect(() => fromAdditiveMask(tensor([true]))).toThrow(/must be floating, got bool/);
+  });
+});
+
+describe('masks together', () => {
+  it('allow what all of them allow', () => {
+    const padding = paddingMask(tensor([[4n, 5n, 0n]]), 0);
+    expect(combineMasks(padding, subsequentMask(3)).int().toArray()).toEqual([
+      [
+        [1, 0, 0],
+        [1, 1, 0],
+        [1, 1, 0],
+      ],
+    ]);
+  });
+
+  it('must have equal sizes, or 1', () => {
+    expect(() => combineMasks(subsequentMask(3), subsequentMask(4))).toThrow(
+      'combineMasks: masks must have equal sizes, or 1, got [1, 3, 3] and [1, 4, 4]',
+    );
+  });
+});
+
+describe("a decoder's mask of the opposite sense", () => {
+  const model = makeModel(9, { N: 1, dModel: 4, dFf: 4, h: 1 });
+  const ids = tensor([[1n, 2n, 3n]]);
+  const run = (tgtMask: Tensor) => model.forward(ids, ids, null, tgtMask);
+
+  it('is refused, in every dtype', () => {
+    const inverted = subsequentMask(3).logicalNot();
+    for (const mask of [inverted, inverted.to({ dtype: 'uint8' }), inverted.float()]) {
+      expect(() => run(mask)).toThrow(
+        /Decoder: tgtMask blocks every position from itself and allows later ones.*logicalNot/,
+      );
+    }
+  });
+
+  it('is not suspected in masks that block whole sequences, or have one position', () => {
+    expect(run(targetMask(tensor([[0n, 0n, 0n]]), 0)).shape).toEqual([1, 3, 4]);
+    expect(run(subsequentMask(3)).shape).toEqual([1, 3, 4]);
+    const one = tensor([[1n]]);
+    expect(model.forward(one, one, null, tensor([[[0]]])).shape).toEqual([1, 1, 4]);
   });
 });

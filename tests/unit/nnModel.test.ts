@@ -109,6 +109,20 @@ describe('makeModel', () => {
       dropout: 0.1,
       attentionDropout: 0.1,
       maxLen: 200,
+      norm: {
+        kind: 'layer',
+        std: 'population',
+        eps: 1e-6,
+        epsPlace: 'inside',
+        names: 'a_2/b_2',
+      },
+      order: 'pre',
+      finalNorm: true,
+      positions: 'paired',
+      activation: 'relu',
+      tie: 'none',
+      bias: { attention: true, feedForward: true, generator: true },
+      emptyRows: 'uniform',
     });
     expect(model.training).toBe(true);
     model.dispose();
@@ -117,8 +131,8 @@ describe('makeModel', () => {
   it('gives attention its own dropout', () => {
     const model = makeModel(11, { ...small, dropout: 0.3 });
     const text = String(model);
-    expect(text.match(/Dropout\(p=0\.1\)/g)).toHaveLength(3);
-    expect(text.match(/Dropout\(p=0\.3\)/g)).toHaveLength(6);
+    expect(text.match(/Dropout\(p=0\.1,/g)).toHaveLength(3);
+    expect(text.match(/Dropout\(p=0\.3,/g)).toHaveLength(6);
   });
 
   it('leaves nothing but the model behind', () => {
@@ -141,7 +155,7 @@ describe('makeModel', () => {
 
   it('refuses unknown options, listing the valid ones', () => {
     expect(() => makeModel(11, { d_model: 4 } as object)).toThrow(
-      /"d_model"; valid options: N, attentionDropout, dFf, dModel, dropout, h, maxLen/,
+      /"d_model"; valid options: N, activation, attentionDropout, bias, .*tie$/,
     );
   });
 });

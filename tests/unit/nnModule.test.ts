@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import * as torchformer from 'torchformer';
 import {
   Buffer,
+  clones,
   Linear,
   memory,
   Module,
@@ -156,7 +157,7 @@ describe.each([true, false])('a subclass compiled with useDefineForClassFields %
     expect(net.parameters().every((parameter) => parameter.grad !== null)).toBe(true);
     const copy = net.clone();
     expect(numbers(copy.forward(ones([1, 2])))).toEqual(numbers(net.forward(ones([1, 2]))));
-    expect(copy.second.weight).not.toBe(net.second.weight);
+    expect(copy.second.weight === net.second.weight).toBe(false);
     const other = create();
     other.loadStateDict(net.stateDict());
     expect(numbers(other.second.weight)).toEqual(numbers(net.second.weight));
@@ -188,7 +189,7 @@ describe('modes and gradients', () => {
     const block = new Block();
     expect(block.parameterCount()).toBe(8);
     block.inner.requiresGrad_(false);
-    expect(block.parameterCount({ trainableOnly: true })).toBe(2);
+    expect(block.parameterCount({ trainable: true })).toBe(2);
   });
 
   it('apply visits children before their parents', () => {
@@ -272,12 +273,50 @@ describe('clone', () => {
     expect(copy.scratch.persistent).toBe(false);
   });
 
+  it('works after a forward whose stored results are gone, not after dispose', () => {
+    const block = new Block();
+    tidy(() => {
+      block.note = ones([1]).add(1);
+    });
+    expect(block.clone().note).toBeNull();
+    block.dispose();
+    expect(() => block.clone()).toThrow(/disposed/);
+  });
+
   it('keeps ties inside the copy', () => {
     const tied = new Sequential(new Linear(2, 2), new Linear(2, 2));
     (tied.at(1) as Linear).weight = (tied.at(0) as Linear).weight;
     const copy = tied.clone();
     expect((copy.at(1) as Linear).weight).toBe((copy.at(0) as Linear).weight);
-    expect((copy.at(0) as Linear).weight).not.toBe((tied.at(0) as Linear).weight);
+    expect((copy.at(0) as Linear).weight === (tied.at(0) as Linear).weight).toBe(false);
+  });
+
+  it('keeps ties of whole modules, and of parameters over one memory', () => {
+    const shared = new Linear(2, 2);
+    const net = new Sequential(shared, shared, new Linear(2, 2));
+    (net.at(2) as Linear).weight = new Parameter(shared.weight);
+    const copy = net.clone();
+    const [first, second, third] = [...copy] as [Linear, Linear, Linear];
+    expect(second).toBe(first);
+    first.weight.detach().fill_(7);
+    expect(numbers(third.weight)).toEqual([7, 7, 7, 7]);
+    expect(third.weight === first.weight).toBe(false);
+    expect(numbers(shared.weight)).not.toContain(7);
+  });
+
+  it('shares no parameter, buffer or memory between a model and any number of clones', () => {
+    const block = new Block();
+    const copies = clones(block, 3);
+    copies.at(0).gain.detach().add_(1);
+    expect(copies.modules()).toHaveLength(7);
+    expect([...copies].map(({ gain }) => numbers(gain))).toEqual([
+      [2, 2],
+      [1, 1],
+      [1, 1],
+    ]);
+    expect(numbers(block.gain)).toEqual([1, 1]);
+    const states = [block, ...copies].map((module) => module.stateDict());
+    expect(new Set(states.flatMap((state) => [...state.values()])).size).toBe(12);
   });
 
   it('copies plain objects, lists and constant tensors', () => {

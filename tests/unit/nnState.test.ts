@@ -1,7 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import {
+  Buffer,
   Linear,
+  makeModel,
   memory,
+  Module,
   ones,
   PositionalEncoding,
   Sequential,
@@ -48,13 +51,75 @@ describe('stateDict', () => {
   });
 });
 
+describe('stateDict of tied and non-persistent tensors', () => {
+  it('gives the Parameters themselves with keepVars', () => {
+    const linear = new Linear(1, 1);
+    expect(linear.stateDict({ keepVars: true }).get('weight')).toBe(linear.weight);
+    expect(() => linear.stateDict({ keepvars: true } as object)).toThrow(/keepVars, prefix/);
+  });
+
+  it('leaves non-persistent buffers out, and does not miss them', () => {
+    class Counting extends Module {
+      seen = new Buffer(zeros([1]), { persistent: false });
+      total = new Buffer(zeros([1]));
+    }
+    const module = new Counting();
+    expect([...module.stateDict().keys()]).toEqual(['total']);
+    expect(module.loadStateDict({ total: ones([1]) }).missing).toEqual([]);
+    expect(module.namedBuffers().map(([name]) => name)).toEqual(['seen', 'total']);
+    expect(() => module.loadStateDict({ total: ones([1]), seen: ones([1]) })).toThrow(
+      /unexpected: "seen"/,
+    );
+  });
+});
+
+describe('loadStateDict with tied parameters', () => {
+  function tied(): Sequential {
+    const [first, second] = [new Linear(2, 2), new Linear(2, 2)];
+    second.weight = first.weight;
+    return new Sequential(first, second);
+  }
+
+  it('loads what such a module gave, and keeps the tie', () => {
+    const [source, target] = [tied(), tied()];
+    expect(target.loadStateDict(source.stateDict())).toEqual({ missing: [], unexpected: [] });
+    const [first, second] = [...target] as [Linear, Linear];
+    expect(second.weight).toBe(first.weight);
+    expect(numbers(first.weight)).toEqual(numbers((source.at(0) as Linear).weight));
+  });
+
+  it('takes equal values in separate tensors, and any dtype', () => {
+    const target = tied();
+    const source = target.stateDict();
+    source.set('0.weight', ones([2, 2]).mul(NaN));
+    source.set('1.weight', ones([2, 2], { dtype: 'float64' }).mul(NaN));
+    target.loadStateDict(source);
+    expect(numbers((target.at(0) as Linear).weight)).toEqual([NaN, NaN, NaN, NaN]);
+  });
+
+  it('misses either name, as PyTorch does', () => {
+    const source = tied().stateDict();
+    source.delete('1.weight');
+    expect(fault(tied(), source).missing).toEqual(['1.weight']);
+  });
+
+  it('refuses other values under the second name, of which one would be lost', () => {
+    const source = tied()
+      .stateDict()
+      .set('1.weight', zeros([2, 2]));
+    expect(fault(tied(), source, { strict: false }).message).toContain(
+      '1.weight: tied to "0.weight" in the module, other values in the state dict',
+    );
+  });
+});
+
 describe('loadStateDict', () => {
   it('copies a Map or a plain object', () => {
     for (const source of [state(), Object.fromEntries(state())]) {
       const target = net();
       const parameters = target.parameters();
       expect(target.loadStateDict(source)).toEqual({ missing: [], unexpected: [] });
-      expect(target.parameters()).toEqual(parameters);
+      expect(target.parameters().every((item, at) => item === parameters[at])).toBe(true);
       expect(parameters.flatMap(numbers)).toEqual(Array(13).fill(1));
       expect(parameters.every(({ requiresGrad, isLeaf }) => requiresGrad && isLeaf)).toBe(true);
     }
@@ -140,6 +205,35 @@ describe('loadStateDict', () => {
     );
     expect(error.message).toContain('none of the 4 keys belongs to Sequential');
     expect(fault(net(), {}, { strict: false }).missing).toHaveLength(4);
+  });
+
+  it('names the dialect that foreign keys look like', () => {
+    const foreign = {
+      'layers.0.self_attn.in_proj_weight': ones([1]),
+      'layers.0.norm1.weight': ones([1]),
+    };
+    expect(fault(net(), foreign).message).toContain(
+      'the keys look like those of torch.nn.Transformer',
+    );
+    const model = makeModel(7, { N: 1, dModel: 4, dFf: 4, h: 1 });
+    const seed000 = { 'linear_list.0.weight': ones([1]), 'layer_norm.k': ones([1]) };
+    expect(() => model.loadStateDict(seed000)).toThrow(
+      /look like those of seed 000, the module's keys are those of seed 001/,
+    );
+    const own = model.stateDict();
+    own.delete('generator.proj.bias');
+    expect(() => model.loadStateDict(own)).toThrow(/^(?!.*look like)/s);
+  });
+
+  it('lists up to 30 wrongly shaped keys in the message, and all on the error', () => {
+    const many = new Sequential(...Array.from({ length: 40 }, () => new Linear(1, 1)));
+    const source = new Map(
+      [...many.stateDict()].map(([key]) => [key, ones([2, 2])] as [string, Tensor]),
+    );
+    const error = fault(many, source);
+    expect(error.mismatched.size).toBe(80);
+    expect(error.message).toContain('and 50 more');
+    expect(error.message.split('\n')).toHaveLength(32);
   });
 
   it('refuses values that are no tensors, and things that are no dict', () => {

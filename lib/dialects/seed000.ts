@@ -1,0 +1,155 @@
+/**
+ * The parts of seed 000. It differs from seed 001 in LayerNorm (sample deviation, eps beside it),
+ * in its dropout of 0.2 everywhere, attention weights included, and in names.
+ *
+ * Its masks are as here: 0 is blocked. A mask `[B, S, S]` has the batch first; the post puts a
+ * dimension before it, by which every head gets the mask of another sentence.
+ */
+import { checkInteger, checkOptions } from '../runtime/options.js';
+import type { Tensor } from '../tensor/tensor.js';
+import { checkHeads } from '../nn/heads.js';
+import { LayerNorm as AnyLayerNorm } from '../nn/layerNorm.js';
+import type { Linear } from '../nn/linear.js';
+import type { ModuleList } from '../nn/containers.js';
+import type { EmptyRows } from '../nn/mask.js';
+import { MultiHeadedAttention } from '../nn/multiHeadedAttention.js';
+import type { NormOptions } from '../nn/norm.js';
+import type { Parameter } from '../nn/parameter.js';
+import { PositionwiseFeedForward } from '../nn/positionwiseFeedForward.js';
+import { SublayerConnection } from '../nn/sublayerConnection.js';
+import type { NormOrder } from '../nn/sublayerConnection.js';
+
+export { attention } from '../nn/attention.js';
+export { clone } from '../nn/clones.js';
+
+/** Its norm, for other modules: `makeModel(vocabSize, { norm: seed000.norm })`. */
+export const norm = {
+  std: 'sample',
+  epsPlace: 'outside',
+  eps: 1e-6,
+  names: 'k/b',
+} as const satisfies NormOptions;
+
+export interface LayerNormOptions {
+  /** added to the deviation; default 1e-6 (seed 000) */
+  eps?: number;
+}
+
+/**
+ * k · (x - mean) / (std + eps) + b over the last dimension, with the sample deviation (divided by
+ * dModel - 1). Keys `k` and `b`.
+ */
+export class LayerNorm extends AnyLayerNorm {
+  /** @throws RangeError for dModel below 2, which has no sample deviation, or eps not above 0 */
+  constructor(dModel: number, options: LayerNormOptions = {}) {
+    checkOptions('LayerNorm', options, ['eps']);
+    super(dModel, {
+      eps: options.eps ?? norm.eps,
+      deviation: norm.std,
+      epsPlacement: norm.epsPlace,
+      names: { scale: 'k', shift: 'b' },
+    });
+  }
+
+  /** The scale, `[dModel]`. */
+  get k(): Parameter {
+    return this.scale;
+  }
+
+  /** The shift, `[dModel]`. */
+  get b(): Parameter {
+    return this.shift;
+  }
+}
+
+export interface SubLayerConnectionOptions {
+  /** of the sublayer's result; default 0.2 (seed 000) */
+  dropout?: number;
+  /**
+   * `'pre'`: x + dropout(f(norm(x))), default, the line that runs in the post; `'post'`:
+   * norm(x + dropout(f(x))), the paper's (section 3.1), commented out there
+   */
+  order?: NormOrder;
+}
+
+/** A residual connection around any sublayer. Keys `layer_norm.k`, `layer_norm.b`. */
+export class SubLayerConnection extends SublayerConnection {
+  static override readonly stateNames: Readonly<Record<string, string>> = { norm: 'layer_norm' };
+
+  /** @throws RangeError, TypeError for a size or option out of range */
+  constructor(dModel: number, options: SubLayerConnectionOptions = {}) {
+    checkOptions('SubLayerConnection', options, ['dropout', 'order']);
+    super(dModel, {
+      dropout: options.dropout ?? 0.2,
+      order: options.order ?? 'pre',
+      norm,
+    });
+  }
+}
+
+export interface FeedForwardOptions {
+  /** between ReLU and the second layer; default 0.2 (seed 000) */
+  dropout?: number;
+}
+
+/** linear2(dropout(relu(linear1(x)))) at each position. Keys `linear_1.weight`, … */
+export class FeedForward extends PositionwiseFeedForward {
+  static override readonly stateNames = { w1: 'linear_1', w2: 'linear_2', w3: 'linear_3' };
+
+  /**
+   * @param dModel size of the vectors
+   * @param outputDim size between the two layers; the result has dModel again
+   * @throws RangeError for sizes that are no positive integers, or dropout outside 0 to 1
+   */
+  constructor(dModel: number, outputDim: number, options: FeedForwardOptions = {}) {
+    checkOptions('FeedForward', options, ['dropout']);
+    super(dModel, outputDim, { dropout: options.dropout ?? 0.2 });
+  }
+}
+
+export interface MultiHeadAttentionOptions {
+  /** of the attention weights; default 0.2 (seed 000) */
+  dropout?: number;
+  /** weights of a query that may attend nothing; default `'uniform'`, as the post's -1e9 gives */
+  emptyRows?: EmptyRows;
+  /** keeps the weights of the last forward in `weight`; default false */
+  keepWeight?: boolean;
+}
+
+/**
+ * Attention with several heads: self-attention (the same tensor three times), masked
+ * self-attention (with a mask), or cross-attention (query from the decoder, key and value from
+ * the encoder). Keys `linear_list.0.weight` (query) to `linear_list.3.weight` (output).
+ */
+export class MultiHeadAttention extends MultiHeadedAttention {
+  static override readonly stateNames: Readonly<Record<string, string>> = {
+    linears: 'linear_list',
+  };
+
+  /** @throws RangeError unless numHeads divides dModel */
+  constructor(dModel: number, numHeads: number, options: MultiHeadAttentionOptions = {}) {
+    const owner = 'MultiHeadAttention';
+    checkOptions(owner, options, ['dropout', 'emptyRows', 'keepWeight']);
+    checkInteger(owner, 'dModel', dModel, 1);
+    checkInteger(owner, 'numHeads', numHeads, 1);
+    checkHeads(owner, numHeads, dModel, { heads: 'numHeads', dModel: 'dModel' });
+    super(numHeads, dModel, {
+      dropout: options.dropout ?? 0.2,
+      emptyRows: options.emptyRows ?? 'uniform',
+      keepAttention: options.keepWeight ?? false,
+    });
+  }
+
+  /**
+   * The weights of the last forward, after dropout, `[B, numHeads, Sq, Sk]`, without graph; null
+   * unless `keepWeight`. Freed by the next forward and by `dispose()`.
+   */
+  get weight(): Tensor | null {
+    return this.attn;
+  }
+
+  /** The four projections, `linears` in {@link MultiHeadedAttention}. */
+  get linearList(): ModuleList<Linear> {
+    return this.linears;
+  }
+}

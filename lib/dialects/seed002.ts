@@ -1,0 +1,246 @@
+/**
+ * The parts of seed 002. It differs from seed 001 in that its modules hold their own norm and
+ * residual connection, in its masks (true is blocked), its positions (an exponent for each column)
+ * and its dropout (after the last layer of each module, none on attention weights). Its fixed
+ * sizes are the defaults here.
+ */
+import { checkInteger, checkOptions } from '../runtime/options.js';
+import { checkTensor, formatShape } from '../tensor/check.js';
+import { tidy } from '../tensor/scope.js';
+import type { Tensor } from '../tensor/tensor.js';
+import { attention as attend } from '../nn/attention.js';
+import { checkIds } from '../nn/check.js';
+import { Dropout } from '../nn/dropout.js';
+import { Embedding } from '../nn/embedding.js';
+import { checkAttentionInputs, checkHeads, joinHeads, splitHeads } from '../nn/heads.js';
+import { normal_ } from '../nn/init.js';
+import { Linear } from '../nn/linear.js';
+import { checkEmptyRows, fromBlockedMask } from '../nn/mask.js';
+import type { EmptyRows } from '../nn/mask.js';
+import { Module } from '../nn/module.js';
+import { checkedNorm, makeNorm } from '../nn/norm.js';
+import type { Norm, NormOptions } from '../nn/norm.js';
+import { PositionalEncoding } from '../nn/positionalEncoding.js';
+import { PositionwiseFeedForward } from '../nn/positionwiseFeedForward.js';
+
+/** The post's fixed sizes. */
+const sizes = { vocabSize: 39, maxLen: 50, dModel: 32, h: 4, dFf: 64 };
+
+/**
+ * Its norm, which is `torch.nn.LayerNorm`, for other modules:
+ * `makeModel(vocabSize, { norm: seed002.norm })`.
+ */
+export const norm = {
+  std: 'population',
+  epsPlace: 'inside',
+  eps: 1e-5,
+  names: 'weight/bias',
+} as const satisfies NormOptions;
+
+export interface AttentionOptions {
+  /**
+   * weights of a query with every key blocked; default `'uniform'` (the post's -Infinity gives NaN)
+   */
+  emptyRows?: EmptyRows;
+}
+
+/**
+ * Scaled dot-product attention (paper, section 3.2.1) with the heads merged.
+ *
+ * @param Q `[B, H, Sq, Dk]`
+ * @param K `[B, H, Sk, Dk]`
+ * @param V `[B, H, Sk, Dv]`
+ * @param mask where it is true (or 1), the key is blocked; usually `[B, 1, Sq, Sk]`, all shapes of
+ *   nn/mask.ts; null: none is
+ * @returns `[B, Sq, H · Dv]`
+ * @throws RangeError naming the shapes that do not fit, TypeError for dtypes and devices
+ */
+export function attention(
+  Q: Tensor,
+  K: Tensor,
+  V: Tensor,
+  mask: Tensor | null = null,
+  options: AttentionOptions = {},
+): Tensor {
+  checkOptions('attention', options, ['emptyRows']);
+  checkTensor('attention', 'Q', Q);
+  if (Q.ndim !== 4) {
+    throw new RangeError(`attention: Q must be [B, H, Sq, Dk], got ${formatShape(Q.shape)}`);
+  }
+  return tidy(() => {
+    const [output] = attend(Q, K, V, {
+      mask: mask === null ? null : fromBlockedMask('attention', mask),
+      emptyRows: options.emptyRows ?? 'uniform',
+      needWeights: false,
+    });
+    return joinHeads(output);
+  });
+}
+
+export interface MultiHeadOptions {
+  /** size of the vectors; default 32 (seed 002) */
+  dModel?: number;
+  /** number of heads; must divide dModel; default 4 (seed 002) */
+  h?: number;
+  /** of the result, before Q is added; default 0.1 (seed 002) */
+  dropout?: number;
+  /** weights of a query with every key blocked; default `'uniform'` (the post gets NaN) */
+  emptyRows?: EmptyRows;
+}
+
+/**
+ * Q + dropout(out_fc(attention(norm(Q), norm(K), norm(V)))), one norm for the three, each with a
+ * projection of its own. Keys `fc_Q.weight`, `fc_K.weight`, `fc_V.weight`, `out_fc.weight`,
+ * `norm.weight`, and the biases.
+ */
+export class MultiHead extends Module {
+  static override readonly stateNames: Readonly<Record<string, string>> = {
+    fcQ: 'fc_Q',
+    fcK: 'fc_K',
+    fcV: 'fc_V',
+    outFc: 'out_fc',
+  };
+
+  fcQ: Linear;
+  fcK: Linear;
+  fcV: Linear;
+  outFc: Linear;
+  norm: Norm;
+  dropout: Dropout;
+  readonly dModel: number;
+  readonly h: number;
+  readonly emptyRows: EmptyRows;
+
+  /** @throws RangeError unless h divides dModel; RangeError, TypeError for options out of range */
+  constructor(options: MultiHeadOptions = {}) {
+    super();
+    checkOptions('MultiHead', options, ['dModel', 'h', 'dropout', 'emptyRows']);
+    this.dModel = checkInteger('MultiHead', 'dModel', options.dModel ?? sizes.dModel, 1);
+    this.h = checkInteger('MultiHead', 'h', options.h ?? sizes.h, 1);
+    checkHeads('MultiHead', this.h, this.dModel);
+    this.emptyRows = checkEmptyRows('MultiHead', options.emptyRows ?? 'uniform');
+    const { dModel } = this;
+    this.fcQ = new Linear(dModel, dModel);
+    this.fcK = new Linear(dModel, dModel);
+    this.fcV = new Linear(dModel, dModel);
+    this.outFc = new Linear(dModel, dModel);
+    this.norm = makeNorm(dModel, checkedNorm('MultiHead', norm));
+    this.dropout = new Dropout(options.dropout ?? 0.1);
+  }
+
+  /**
+   * @param Q `[B, Sq, dModel]`
+   * @param K `[B, Sk, dModel]`
+   * @param V `[B, Sk, dModel]`
+   * @param mask where it is true (or 1), the key is blocked; usually `[B, 1, Sq, Sk]`, all shapes
+   *   of nn/mask.ts; null: none is
+   * @returns `[B, Sq, dModel]`
+   * @throws RangeError naming the shapes that do not fit, TypeError for dtypes and devices
+   */
+  override forward(Q: Tensor, K: Tensor, V: Tensor, mask: Tensor | null = null): Tensor {
+    const { dModel, h, emptyRows } = this;
+    checkAttentionInputs('MultiHead', { query: Q, key: K, value: V }, dModel, this.fcQ.weight);
+    return tidy(() => {
+      const normedQ = this.norm.forward(Q);
+      const normedK = K === Q ? normedQ : this.norm.forward(K);
+      const normedV = V === K ? normedK : this.norm.forward(V);
+      const attended = attention(
+        splitHeads(this.fcQ.forward(normedQ), h),
+        splitHeads(this.fcK.forward(normedK), h),
+        splitHeads(this.fcV.forward(normedV), h),
+        mask,
+        { emptyRows },
+      );
+      return Q.add(this.dropout.forward(this.outFc.forward(attended)));
+    });
+  }
+
+  protected override extraDescription(): string {
+    return `dModel=${this.dModel}, h=${this.h}`;
+  }
+}
+
+export interface PositionEmbeddingOptions {
+  /** number of ids; default 39 (seed 002) */
+  vocabSize?: number;
+  /** size of the vectors; default 32 (seed 002) */
+  dModel?: number;
+  /** number of positions in the table; default 50 (seed 002) */
+  maxLen?: number;
+}
+
+/**
+ * Token vectors, unscaled, plus the table of positions in which column i has the exponent
+ * i / dModel (the paper's shares one between a sine and its cosine); no dropout. The vectors start
+ * as normal(0, 0.1). Keys `embed.weight`, `pe`.
+ */
+export class PositionEmbedding extends PositionalEncoding {
+  embed: Embedding;
+
+  /** @throws RangeError, TypeError for options out of range */
+  constructor(options: PositionEmbeddingOptions = {}) {
+    checkOptions('PositionEmbedding', options, ['vocabSize', 'dModel', 'maxLen']);
+    const dModel = options.dModel ?? sizes.dModel;
+    super(dModel, {
+      maxLen: options.maxLen ?? sizes.maxLen,
+      dropout: 0,
+      formula: 'perColumn',
+    });
+    this.embed = new Embedding(options.vocabSize ?? sizes.vocabSize, dModel);
+    normal_(this.embed.weight, 0, 0.1);
+  }
+
+  /**
+   * @param ids int64 or int32 `[B, S]`; the post's S is always 50, here it may be less
+   * @returns `[B, S, dModel]`
+   * @throws RangeError naming an id outside the vocabulary, or S beyond the table
+   */
+  override forward(ids: Tensor): Tensor {
+    checkIds('PositionEmbedding', 'ids', ids, 2);
+    return tidy(() => super.forward(this.embed.forward(ids)));
+  }
+}
+
+export interface FullyConnectedOutputOptions {
+  /** size of the vectors; default 32 (seed 002) */
+  dModel?: number;
+  /** size between the two layers; default 64 (seed 002) */
+  dFf?: number;
+  /** after the second layer, none between; default 0.1 (seed 002) */
+  dropout?: number;
+}
+
+/** The post has the two layers at positions 0 and 2 of a Sequential, ReLU between. */
+class FullyConnected extends PositionwiseFeedForward {
+  static override readonly stateNames = { w1: '0', w2: '2', w3: '3' };
+}
+
+/**
+ * x + dropout(fc(norm(x))), fc two layers with ReLU between. Keys `fc.0.weight`, `fc.2.weight`,
+ * `norm.weight`, and the biases.
+ */
+export class FullyConnectedOutput extends Module {
+  // A SublayerConnection would have its norm first: parameters in another order than the post's.
+  fc: PositionwiseFeedForward;
+  norm: Norm;
+  dropout: Dropout;
+
+  /** @throws RangeError, TypeError for options out of range */
+  constructor(options: FullyConnectedOutputOptions = {}) {
+    super();
+    checkOptions('FullyConnectedOutput', options, ['dModel', 'dFf', 'dropout']);
+    const dModel = options.dModel ?? sizes.dModel;
+    this.fc = new FullyConnected(dModel, options.dFf ?? sizes.dFf, { dropout: 0 });
+    this.norm = makeNorm(dModel, checkedNorm('FullyConnectedOutput', norm));
+    this.dropout = new Dropout(options.dropout ?? 0.1);
+  }
+
+  /**
+   * @param input `[…, dModel]`
+   * @returns the same shape
+   */
+  override forward(input: Tensor): Tensor {
+    const { fc, norm: own, dropout } = this;
+    return tidy(() => input.add(dropout.forward(fc.forward(own.forward(input)))));
+  }
+}

@@ -1,0 +1,180 @@
+/**
+ * Hooks of modules. A module with hooks has a `forward` of its own that hides its class's; one
+ * without has nothing at all, so that hooks cost only where they are.
+ */
+import { checkOptions, describe } from '../runtime/options.js';
+import type { RemovableHook } from '../tensor/autogradFunction.js';
+import { Tensor } from '../tensor/tensor.js';
+import { tapGradients } from './gradientTap.js';
+import type { Gradients, GradientTap } from './gradientTap.js';
+import type { Module } from './module.js';
+
+export interface HookOptions {
+  /** before the hooks that are there already; default false */
+  prepend?: boolean;
+}
+
+/** @returns other inputs for `forward`, or nothing */
+export type ForwardPreHook<M extends Module> = (
+  module: M,
+  inputs: Parameters<M['forward']>,
+) => readonly [...Parameters<M['forward']>] | void;
+
+/** @returns another result of `forward`, or nothing */
+export type ForwardHook<M extends Module> = (
+  module: M,
+  inputs: Parameters<M['forward']>,
+  output: ReturnType<M['forward']>,
+) => ReturnType<M['forward']> | void;
+
+/** @returns other gradients for the inputs, or nothing */
+export type BackwardHook<M extends Module> = (
+  module: M,
+  gradInputs: readonly (Tensor | null)[],
+  gradOutputs: readonly (Tensor | null)[],
+) => readonly (Tensor | null)[] | void;
+
+type Hook = (module: Module, ...rest: never[]) => unknown;
+type Forward = (this: Module, ...inputs: unknown[]) => unknown;
+
+/** Plain maps by number: a deep copy of the module copies them along. */
+interface Hooks {
+  readonly forwardPre: Map<number, Hook>;
+  readonly forward: Map<number, Hook>;
+  readonly backward: Map<number, Hook>;
+  /** A `forward` that was assigned to the module itself. */
+  ownForward: Forward | null;
+}
+
+type HookKind = 'forwardPre' | 'forward' | 'backward';
+
+const hooksOf = Symbol('torchformer.hooks');
+type Hooked = Module & { [hooksOf]?: Hooks };
+
+let lastNumber = 0;
+
+/** The work of `Module.register…Hook`. @throws TypeError when `hook` is no function */
+export function addHook(
+  module: Module,
+  kind: HookKind,
+  hook: (module: never, ...rest: never[]) => unknown,
+  options: HookOptions = {},
+): RemovableHook {
+  const owner = `register${kind.charAt(0).toUpperCase()}${kind.slice(1)}Hook`;
+  if (typeof hook !== 'function') {
+    throw new TypeError(`${owner}: hook must be a function, got ${describe(hook)}`);
+  }
+  checkOptions(owner, options, ['prepend']);
+  const hooks = (module as Hooked)[hooksOf] ?? install(module);
+  const list = hooks[kind];
+  const number = ++lastNumber;
+  const others = options.prepend === true ? [...list] : [];
+  if (others.length > 0) list.clear();
+  list.set(number, hook as Hook);
+  for (const [key, value] of others) list.set(key, value);
+  return {
+    remove() {
+      list.delete(number);
+      if (isEmpty(hooks) && (module as Hooked)[hooksOf] === hooks) uninstall(module, hooks);
+    },
+  };
+}
+
+/** The work of `Module.clearHooks`. */
+export function clearHooks(module: Module): void {
+  const hooks = (module as Hooked)[hooksOf];
+  if (hooks === undefined) return;
+  for (const list of [hooks.forwardPre, hooks.forward, hooks.backward]) list.clear();
+  uninstall(module, hooks);
+}
+
+function isEmpty({ forwardPre, forward, backward }: Hooks): boolean {
+  return forwardPre.size + forward.size + backward.size === 0;
+}
+
+function install(module: Module): Hooks {
+  const own = Object.getOwnPropertyDescriptor(module, 'forward')?.value as Forward | undefined;
+  const hooks: Hooks = {
+    forwardPre: new Map(),
+    forward: new Map(),
+    backward: new Map(),
+    ownForward: own ?? null,
+  };
+  Object.defineProperty(module, hooksOf, { value: hooks, configurable: true });
+  // An accessor, so that a `forward` assigned later comes under the hooks instead of over them.
+  Object.defineProperty(module, 'forward', {
+    configurable: true,
+    get: () => hookedForward,
+    set(this: Hooked, forward: Forward) {
+      (this[hooksOf] as Hooks).ownForward = forward;
+    },
+  });
+  return hooks;
+}
+
+function uninstall(module: Module, { ownForward }: Hooks): void {
+  const plain = module as { [hooksOf]?: Hooks; forward?: unknown };
+  delete plain[hooksOf];
+  delete plain.forward;
+  if (ownForward !== null) plain.forward = ownForward;
+}
+
+/** `forward` of a module with hooks. Uses `this` only: copies of the module have it too. */
+function hookedForward(this: Module, ...given: unknown[]): unknown {
+  const hooks = (this as Hooked)[hooksOf] as Hooks;
+  let inputs = given;
+  for (const hook of [...hooks.forwardPre.values()]) {
+    const result = call(hook, this, inputs);
+    if (result !== undefined) inputs = checkedInputs(this, result);
+  }
+  const tap = hooks.backward.size === 0 ? null : tapFor(this, hooks, inputs);
+  if (tap !== null) inputs = tap.inputs;
+  const forward =
+    hooks.ownForward ?? (Reflect.get(Object.getPrototypeOf(this) as object, 'forward') as Forward);
+  let output = forward.apply(this, inputs);
+  for (const hook of [...hooks.forward.values()]) {
+    const result = call(hook, this, inputs, output);
+    if (result !== undefined) output = result;
+  }
+  return tap === null ? output : tap.output(output);
+}
+
+/** Runs the backward hooks of now, without those that are removed before the backward pass. */
+function tapFor(module: Module, hooks: Hooks, inputs: readonly unknown[]): GradientTap | null {
+  const owner = module.constructor.name;
+  const numbers = [...hooks.backward.keys()];
+  return tapGradients(owner, inputs, (given, gradOutputs) => {
+    let gradInputs = given;
+    for (const number of numbers) {
+      const hook = hooks.backward.get(number);
+      if (hook === undefined) continue;
+      const result = call(hook, module, gradInputs, gradOutputs);
+      if (result !== undefined) gradInputs = checkedGradients(owner, result, inputs.length);
+    }
+    return gradInputs;
+  });
+}
+
+function call(hook: Hook, module: Module, ...rest: unknown[]): unknown {
+  return (hook as (module: Module, ...rest: unknown[]) => unknown)(module, ...rest);
+}
+
+function checkedInputs(module: Module, result: unknown): unknown[] {
+  if (Array.isArray(result)) return result;
+  throw new TypeError(
+    `${module.constructor.name}: a forward pre-hook must return an array of all inputs or ` +
+      `nothing, got ${describe(result)}`,
+  );
+}
+
+function checkedGradients(owner: string, result: unknown, count: number): Gradients {
+  const fits =
+    Array.isArray(result) &&
+    result.length === count &&
+    result.every((item) => item === null || item instanceof Tensor);
+  if (fits) return result as Gradients;
+  throw new TypeError(
+    `${owner}: a backward hook must return an array with a gradient or null for each of ` +
+      `forward's ${count} arguments, or nothing, got ${describe(result)}`,
+  );
+}

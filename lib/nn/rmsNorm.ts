@@ -1,0 +1,48 @@
+import { checkInteger, checkOptions } from '../runtime/options.js';
+import { ones } from '../tensor/create.js';
+import { callTensor } from '../tensor/dispatch.js';
+import { tidy } from '../tensor/scope.js';
+import type { Tensor } from '../tensor/tensor.js';
+import { checkFeatures, checkPositive } from './check.js';
+import { Module } from './module.js';
+import { Parameter } from './parameter.js';
+
+export interface RMSNormOptions {
+  /** added to the mean square, under the root; default 1e-6 */
+  eps?: number;
+}
+
+/**
+ * Divides the last dimension by its root mean square and scales it by a learned vector; no mean is
+ * taken off and nothing is added (Zhang and Sennrich 2019): `weight · x / √(mean(x²) + eps)`, one
+ * native op. As `torch.nn.RMSNorm`, whose own default eps is the dtype's smallest step.
+ */
+export class RMSNorm extends Module {
+  /** `[features]`, starts as ones */
+  weight: Parameter;
+  readonly features: number;
+  readonly eps: number;
+
+  /** @throws RangeError, TypeError for a size or eps out of range */
+  constructor(features: number, options: RMSNormOptions = {}) {
+    super();
+    checkOptions('RMSNorm', options, ['eps']);
+    this.features = checkInteger('RMSNorm', 'features', features, 1);
+    this.eps = checkPositive('RMSNorm', 'eps', options.eps ?? 1e-6);
+    this.weight = tidy(() => new Parameter(ones([features])));
+  }
+
+  /**
+   * @param input `[…, features]`
+   * @returns the same shape
+   * @throws RangeError for another last dimension, TypeError for another dtype or device
+   */
+  override forward(input: Tensor): Tensor {
+    checkFeatures('RMSNorm', 'input', input, this.features, this.weight);
+    return callTensor('torchformer::rms_norm', input, this.weight, this.eps);
+  }
+
+  protected override extraDescription(): string {
+    return `${this.features}, eps=${this.eps.toExponential()}`;
+  }
+}
