@@ -14,29 +14,17 @@ import {
   SublayerConnection,
   TransformerEmbedding,
 } from 'torchformer';
-import type { Module, Tensor, Transformer } from 'torchformer';
-import type { ModuleCase } from './fixtures.js';
+import type { Transformer } from 'torchformer';
+import type { Case } from './fixtures.js';
+import { argumentsOf, here, inMode, transformer, unary } from './subject.js';
+import type { Arguments, Mode, Subject } from './subject.js';
 
-/** A mask or another input that the fixture may leave out. */
-type Given = Tensor | null;
-type Outputs = Record<string, Tensor>;
-
-export interface Subject {
-  /** Null for a function. */
-  module: Module | null;
-  /** Runs it on the fixture's arguments; outputs under the fixture's names. */
-  run: (...given: Given[]) => Outputs;
-}
-
-/** The fixture's module with every dropout 0, its parameters still the initial ones. */
-export function build({ module: name, options }: Pick<ModuleCase, 'module' | 'options'>): Subject {
+/** The fixture's module of seed 001, its parameters still the initial ones. */
+export function build({ module: name, options }: Case, mode: Mode): Subject {
   const builder = builders[name];
   if (builder === undefined) throw new Error(`the fixtures have a module ${name} unknown here`);
-  return builder((option) => {
-    const value = options[option];
-    if (value === undefined) throw new Error(`the fixture of ${name} has no option ${option}`);
-    return value;
-  });
+  const dropout = mode === 'evaluation' ? {} : { dropout: 0 };
+  return inMode(builder(argumentsOf(name, options), dropout), mode);
 }
 
 /** makeModel by the post's argument names. */
@@ -54,25 +42,26 @@ export function buildModel(
   });
 }
 
-const noDropout = { dropout: 0 };
+/** Empty for the classes' own dropout. */
+type DropoutOption = { dropout?: number };
 
-const builders: Record<string, (option: (name: string) => number) => Subject> = {
-  LayerNorm: (option) => unary(new LayerNorm(option('features'), { eps: option('eps') })),
+const builders: Record<string, (given: Arguments, off: DropoutOption) => Subject> = {
+  LayerNorm: ({ number }) => unary(new LayerNorm(number('features'), { eps: number('eps') })),
 
-  SampleLayerNorm: (option) =>
+  SampleLayerNorm: ({ number }) =>
     unary(
-      new LayerNorm(option('d_model'), {
-        eps: option('eps'),
+      new LayerNorm(number('d_model'), {
+        eps: number('eps'),
         deviation: 'sample',
         epsPlacement: 'outside',
         names: { scale: 'k', shift: 'b' },
       }),
     ),
 
-  TorchLayerNorm: (option) =>
+  TorchLayerNorm: ({ number }) =>
     unary(
-      new LayerNorm(option('normalized_shape'), {
-        eps: option('eps'),
+      new LayerNorm(number('normalized_shape'), {
+        eps: number('eps'),
         names: { scale: 'weight', shift: 'bias' },
       }),
     ),
@@ -86,8 +75,8 @@ const builders: Record<string, (option: (name: string) => number) => Subject> = 
     },
   }),
 
-  MultiHeadedAttention: (option) => {
-    const module = new MultiHeadedAttention(option('h'), option('d_model'), noDropout);
+  MultiHeadedAttention: ({ number }, off) => {
+    const module = new MultiHeadedAttention(number('h'), number('d_model'), off);
     return {
       module,
       run: (query, key, value, mask) => ({
@@ -96,57 +85,29 @@ const builders: Record<string, (option: (name: string) => number) => Subject> = 
     };
   },
 
-  PositionwiseFeedForward: (option) => unary(feedForward(option)),
+  PositionwiseFeedForward: (given, off) => unary(feedForward(given, off)),
 
-  SublayerConnection: (option) => {
-    const module = new SublayerConnection(option('size'), noDropout);
+  SublayerConnection: ({ number }, off) => {
+    const module = new SublayerConnection(number('size'), off);
     return { module, run: (x) => ({ output: module.forward(here(x), (y) => y.tanh()) }) };
   },
 
-  EncoderLayer: (option) => masked(encoderLayer(option)),
-  Encoder: (option) => masked(new Encoder(encoderLayer(option), option('N'))),
-  DecoderLayer: (option) => decoding(decoderLayer(option)),
-  Decoder: (option) => decoding(new Decoder(decoderLayer(option), option('N'))),
+  EncoderLayer: (given, off) => masked(encoderLayer(given, off)),
+  Encoder: (given, off) => masked(new Encoder(encoderLayer(given, off), given.number('N'))),
+  DecoderLayer: (given, off) => decoding(decoderLayer(given, off)),
+  Decoder: (given, off) => decoding(new Decoder(decoderLayer(given, off), given.number('N'))),
 
-  TransformerEmbedding: (option) =>
-    unary(new TransformerEmbedding(option('d_model'), option('vocab_size'))),
+  TransformerEmbedding: ({ number }) =>
+    unary(new TransformerEmbedding(number('d_model'), number('vocab_size'))),
 
-  PositionalEncoding: (option) =>
-    unary(new PositionalEncoding(option('d_model'), { dropout: 0, maxLen: option('max_len') })),
+  PositionalEncoding: ({ number }, off) =>
+    unary(new PositionalEncoding(number('d_model'), { ...off, maxLen: number('max_len') })),
 
-  Generator: (option) => unary(new Generator(option('d_model'), option('vocab_size'))),
+  Generator: ({ number }) => unary(new Generator(number('d_model'), number('vocab_size'))),
 
-  Transformer: (option) => {
-    const module = buildModel(option, 0);
-    return {
-      module,
-      run(src, tgt, srcMask, tgtMask, tgtY) {
-        const output = module.forward(here(src), here(tgt), srcMask, tgtMask);
-        const logProbabilities = module.generator.forward(output);
-        return {
-          output,
-          log_probabilities: logProbabilities,
-          loss: meanLoss(logProbabilities, here(tgtY)),
-        };
-      },
-    };
-  },
+  Transformer: ({ number }, off) =>
+    transformer(buildModel((name) => (name in off ? 0 : number(name)), off.dropout)),
 };
-
-/** Mean over the tokens that are not padding (id 0), composed of plain operations. */
-function meanLoss(logProbabilities: Tensor, tgtY: Tensor): Tensor {
-  const chosen = logProbabilities.gather(-1, tgtY.unsqueeze(-1)).squeeze(-1);
-  const isToken = tgtY.ne(0);
-  return chosen
-    .mul(isToken.to({ dtype: chosen.dtype }))
-    .sum()
-    .neg()
-    .div(isToken.sum());
-}
-
-function unary(module: Module & { forward(x: Tensor): Tensor }): Subject {
-  return { module, run: (x) => ({ output: module.forward(here(x)) }) };
-}
 
 function masked(module: EncoderLayer | Encoder): Subject {
   return { module, run: (x, mask = null) => ({ output: module.forward(here(x), mask) }) };
@@ -161,25 +122,24 @@ function decoding(module: DecoderLayer | Decoder): Subject {
   };
 }
 
-function selfAttention(option: (name: string) => number): MultiHeadedAttention {
-  return new MultiHeadedAttention(option('h'), option('d_model'), noDropout);
+function selfAttention({ number }: Arguments, off: DropoutOption): MultiHeadedAttention {
+  return new MultiHeadedAttention(number('h'), number('d_model'), off);
 }
 
-function feedForward(option: (name: string) => number): PositionwiseFeedForward {
-  return new PositionwiseFeedForward(option('d_model'), option('d_ff'), noDropout);
+function feedForward({ number }: Arguments, off: DropoutOption): PositionwiseFeedForward {
+  return new PositionwiseFeedForward(number('d_model'), number('d_ff'), off);
 }
 
-function encoderLayer(option: (name: string) => number): EncoderLayer {
-  return new EncoderLayer(option('d_model'), selfAttention(option), feedForward(option), noDropout);
+function encoderLayer(given: Arguments, off: DropoutOption): EncoderLayer {
+  return new EncoderLayer(
+    given.number('d_model'),
+    selfAttention(given, off),
+    feedForward(given, off),
+    off,
+  );
 }
 
-function decoderLayer(option: (name: string) => number): DecoderLayer {
-  const [own, source] = [selfAttention(option), selfAttention(option)];
-  return new DecoderLayer(option('d_model'), own, source, feedForward(option), noDropout);
-}
-
-function here(tensor: Given | undefined): Tensor {
-  if (tensor === null || tensor === undefined)
-    throw new Error('the fixture leaves out a required argument');
-  return tensor;
+function decoderLayer(given: Arguments, off: DropoutOption): DecoderLayer {
+  const [own, source] = [selfAttention(given, off), selfAttention(given, off)];
+  return new DecoderLayer(given.number('d_model'), own, source, feedForward(given, off), off);
 }

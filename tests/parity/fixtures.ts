@@ -9,18 +9,41 @@ export type FloatType = 'float32' | 'float64';
 export type Tensors = ReadonlyMap<string, Tensor>;
 type Options = Readonly<Record<string, number>>;
 
-/** One call of a module, or of the function `attention` (`state` null). */
-export interface ModuleCase {
+/** Constructor arguments under the names of the Python class. */
+export type Given = Readonly<Record<string, number | string | boolean | (number | string)[]>>;
+
+/** One call of a module, or of a function (`state` null). */
+export interface Case {
   key: string;
   title: string;
   module: string;
-  options: Options;
-  dtype: FloatType;
+  options: Given;
   state: string | null;
   arguments: (string | null)[];
   outputs: string[];
   upstream: string[];
   inputGradients: string[];
+}
+
+/** A case with inputs and results of one type. */
+export interface ModuleCase extends Case {
+  dtype: FloatType;
+}
+
+/** A case whose inputs are the same numbers in each of its types. */
+export interface ExactCase extends Case {
+  dtypes: (FloatType | 'bfloat16')[];
+  /** How far PyTorch itself comes in bfloat16, and the limit here; null where not run in it. */
+  bfloat16: { output: number; gradient: number; limit: number } | null;
+}
+
+/** What a class starts from after the manual seed. */
+export interface InitialState {
+  module: string;
+  options: Given;
+  keys: string[];
+  parameters: string[];
+  dropouts: Record<string, number>;
 }
 
 /** Ten steps of an optimizer; `weights` is the key prefix of the parameters after them. */
@@ -36,6 +59,8 @@ export interface TrainingRun {
 interface Index {
   torch: string;
   modules: ModuleCase[];
+  exact: Record<'seed000' | 'seed002' | 'options' | 'bfloat16', ExactCase[]>;
+  initial: { seed: number; modules: InitialState[] };
   positions: { maxLen: number; rowsOf512: number[] };
   makeModel: {
     options: Options;

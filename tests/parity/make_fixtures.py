@@ -17,6 +17,14 @@ index.json lists the cases, the safetensors files hold the numbers. One module c
     upstream            outputs whose gradient is given: `<key>/upstream/<name>`
     inputGradients      inputs whose gradient is expected: `<key>/gradient/input/<name>`
                         (and `<key>/gradient/parameter/<name>` for every parameter)
+
+The groups under `exact` are like it, but each case serves several types (exact_recorder.py): inputs,
+given gradients and parameters are stored as bfloat16 and are the same numbers in every type; outputs and
+gradients are float64. In place of dtype there are
+
+    dtypes              the types to run it in
+    attempt             which draw it is
+    bfloat16            how far PyTorch comes in it: output, gradient; and the limit for torchformer
 """
 
 import argparse
@@ -28,16 +36,23 @@ from pathlib import Path
 import torch
 from safetensors.torch import load_file, save_file
 
+import bfloat16_cases
+import initial_cases
 import model_cases
 import module_cases
+import option_cases
+import seed000_cases
+import seed002_cases
 import training_cases
+from exact_recorder import ExactRecorder
 from recorder import Recorder
 
 HERE = Path(__file__).parent
 FOLDER = HERE / "fixtures"
 
 
-def make(folder):
+def make(folder, committed=None):
+    """committed: the index whose draws of the exact cases are made again."""
     index = {"torch": torch.__version__.split("+")[0]}
     files = {}
 
@@ -47,6 +62,20 @@ def make(folder):
     index["modules"] = modules.cases
     files["modules"] = modules.tensors
 
+    index["exact"] = {}
+    for name, cases, kind in (
+        ("seed000", seed000_cases, ExactRecorder),
+        ("seed002", seed002_cases, ExactRecorder),
+        ("options", option_cases, ExactRecorder),
+        ("bfloat16", bfloat16_cases, bfloat16_cases.Chosen),
+    ):
+        known = committed and [case["attempt"] for case in committed["exact"][name]]
+        exact = kind(known)
+        cases.record(exact)
+        index["exact"][name] = exact.cases
+        files[name] = exact.tensors
+
+    index["initial"], files["initial"] = initial_cases.initial_states()
     index["positions"], files["positions"] = module_cases.position_tables()
     index["makeModel"], files["makeModel"] = model_cases.initial_model()
     index["training"], files["training"] = training_cases.training_runs()
@@ -80,8 +109,8 @@ def largest_difference(a, b):
 
 def check():
     with tempfile.TemporaryDirectory() as temporary:
-        names = make(Path(temporary))
-        for name in names:
+        index = json.loads((FOLDER / "index.json").read_text(encoding="utf-8"))
+        for name in make(Path(temporary), index):
             committed = load_file(FOLDER / f"{name}.safetensors")
             difference, key = largest_difference(
                 committed, load_file(f"{temporary}/{name}.safetensors")

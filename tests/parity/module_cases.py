@@ -223,8 +223,9 @@ def generator(recorder):
 
 
 def position_tables():
-    """The post's whole table for d_model 8, and three rows of the one for its default of 512."""
-    rows = [0, 57, 199]
+    """The post's whole table for d_model 8, and some rows of the one for its default of 512: 192
+    holds the value furthest from its exact sine, 1.3e-5."""
+    rows = [0, 57, 192, 199]
     tensors = {
         "d8/float32": r.position_table(200, 8),
         "d8/float64": r.position_table(200, 8, torch.float64),

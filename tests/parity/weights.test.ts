@@ -104,10 +104,14 @@ describe('the table of positions', () => {
     expect(difference(some(table(512)), rounded('d512/float64'))).toBeLessThanOrEqual(1e-7);
   });
 
-  // The post rounds its angles to float32: 199 radians with a relative error of 6e-8.
-  it('equals that of seed 001 as far as float32 angles are exact', () => {
-    expect(difference(table(8), get(tables, 'd8/float32'))).toBeLessThanOrEqual(1e-5);
-    expect(difference(some(table(512)), get(tables, 'd512/float32'))).toBeLessThanOrEqual(2e-5);
+  it("equals seed 001's within 2e-5, since the post's own float32 table is 1.3e-5 off sines and cosines", () => {
+    const [postSmall, post] = [get(tables, 'd8/float32'), get(tables, 'd512/float32')];
+    expect(difference(table(8), postSmall)).toBeLessThanOrEqual(1e-5);
+    expect(difference(some(table(512)), post)).toBeLessThanOrEqual(2e-5);
+    // It rounds its angles to float32: up to 199 radians with a relative error of 6e-8.
+    const postOff = difference(post, get(tables, 'd512/float64').float());
+    expect(postOff).toBeGreaterThan(1.2e-5);
+    expect(postOff).toBeLessThan(1.4e-5);
   });
 
   it('is exact to float64 after the model is cast to it', () => {
