@@ -1,7 +1,18 @@
 import tseslint from 'typescript-eslint';
 
 export default tseslint.config(
-  { ignores: ['dist/', 'build/', 'build-native/', 'runs/', 'artifacts/', 'coverage/', '**/*.cjs'] },
+  {
+    ignores: [
+      'dist/',
+      'build/',
+      'build-native/',
+      'runs/',
+      'artifacts/',
+      'coverage/',
+      'lib/tensor/generated/',
+      '**/*.cjs',
+    ],
+  },
   tseslint.configs.recommendedTypeChecked,
   {
     languageOptions: {

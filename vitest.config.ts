@@ -7,6 +7,7 @@ export default defineConfig({
   resolve: { alias: [{ find: /^torchformer$/, replacement: compiled }] },
   test: {
     include: ['tests/**/*.test.ts'],
+    setupFiles: ['tests/support/tensorEquality.ts'],
     // A process a file: each loads the addon anew, and none inherits another's random state.
     pool: 'forks',
     // One file at a time: two would fight for the cores that libtorch's threads use.

@@ -57,7 +57,7 @@ export async function greedy(
   checkIds('greedy', 'src', src, 2);
   const { bos, eos, pad, signal } = options;
   checkSpecialIds({ pad, bos, eos }, model.generator.proj.outFeatures, 'greedy');
-  const maxLength = checkMaxLength('greedy', options.maxLength, model.tgtEmbed);
+  const maxLength = checkMaxLength('greedy', options.maxLength, model);
   signal?.throwIfAborted();
   if (src.shape[0] === 0) return [];
 

@@ -1,22 +1,25 @@
 import type { Module } from '../nn/module.js';
-import { PositionalEncoding } from '../nn/positionalEncoding.js';
+import { isPositionTable } from '../nn/positionTable.js';
+import { RotaryPositions } from '../nn/rotaryPositions.js';
+import type { Transformer } from '../nn/transformer.js';
 import { checkInteger } from '../runtime/options.js';
 
-/** The longest sequence that the position tables in a module allow; Infinity without any. */
-export function positionLimit(embedding: Module): number {
-  const tables = embedding.modules().filter((module) => module instanceof PositionalEncoding);
-  return Math.min(Infinity, ...tables.map(({ maxLen }) => maxLen));
+/** The longest source that the model's tables of positions allow; Infinity without any. */
+export function sourceLimit(model: Transformer): number {
+  return positionLimit(model, model.srcEmbed);
 }
 
 /**
- * The most tokens of a target: `maxLength` as given, or the length of the position table.
+ * The most tokens of a target: `maxLength` as given; else the length of the tables of positions,
+ * or of a model without them what its settings call the longest sequence.
  *
- * @throws RangeError if it exceeds the table, or neither exists
+ * @throws RangeError if it exceeds the table, or nothing is known
  */
-export function checkMaxLength(owner: string, maxLength: unknown, embedding: Module): number {
-  const limit = positionLimit(embedding);
+export function checkMaxLength(owner: string, maxLength: unknown, model: Transformer): number {
+  const limit = positionLimit(model, model.tgtEmbed);
   if (maxLength === undefined) {
-    if (limit !== Infinity) return limit;
+    const byDefault = limit === Infinity ? (model.config?.maxLen ?? Infinity) : limit;
+    if (byDefault !== Infinity) return byDefault;
     throw new RangeError(`${owner}: the model has no position table to end at; give maxLength`);
   }
   const checked = checkInteger(owner, 'maxLength', maxLength, 1);
@@ -26,4 +29,13 @@ export function checkMaxLength(owner: string, maxLength: unknown, embedding: Mod
     );
   }
   return checked;
+}
+
+/** Tables are behind the embedding, or, rotary ones, in the layers. */
+function positionLimit(model: Transformer, embedding: Module): number {
+  const tables = [
+    ...embedding.modules().filter(isPositionTable),
+    ...model.modules().filter((module) => module instanceof RotaryPositions),
+  ];
+  return Math.min(Infinity, ...tables.map(({ maxLen }) => maxLen));
 }

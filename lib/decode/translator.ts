@@ -6,12 +6,13 @@ import type { Tokenizer } from '../data/tokenizer.js';
 import { loadModel } from '../io/checkpoint.js';
 import { checkpointFault } from '../io/safetensorsHeader.js';
 import { paddingMask } from '../nn/mask.js';
+import { sharedVocabSize } from '../nn/modelOptions.js';
 import type { Transformer } from '../nn/transformer.js';
 import { checkInteger, checkOptions, describe } from '../runtime/options.js';
 import type { Device } from '../tensor/device.js';
 import { tidy } from '../tensor/scope.js';
 import { greedy, type Decoded } from './greedy.js';
-import { checkMaxLength, positionLimit } from './positionLimit.js';
+import { checkMaxLength, sourceLimit } from './positionLimit.js';
 
 export interface TranslatorOptions {
   tokenizer: Tokenizer;
@@ -70,7 +71,8 @@ export class Translator {
   constructor(model: Transformer, options: TranslatorOptions) {
     checkOptions('Translator', options, ['tokenizer', 'specialIds']);
     const { tokenizer, specialIds } = options;
-    const { outFeatures: vocabSize } = model.generator.proj;
+    const vocabSize =
+      model.config === null ? model.generator.proj.outFeatures : sharedVocabSize(model.config);
     checkSpecialIds(specialIds, vocabSize, 'Translator');
     if (tokenizer.vocabSize > vocabSize) {
       throw new RangeError(
@@ -130,11 +132,7 @@ export class Translator {
       );
     }
     const batchSize = checkInteger('Translator.translate', 'batchSize', options.batchSize ?? 32, 1);
-    const maxLength = checkMaxLength(
-      'Translator.translate',
-      options.maxLength,
-      this.model.tgtEmbed,
-    );
+    const maxLength = checkMaxLength('Translator.translate', options.maxLength, this.model);
     signal?.throwIfAborted();
 
     const sources = await this.#encode(texts, signal);
@@ -165,7 +163,7 @@ export class Translator {
         `Translator.translate: texts[${index}] must be a string, got ${describe(text)}`,
       );
     });
-    const limit = positionLimit(this.model.srcEmbed);
+    const limit = sourceLimit(this.model);
     const special = new Set<number>(Object.values(this.specialIds));
     const blankless = texts.map((text) => (text.trim() === '' ? '' : text));
     const encoded = await this.tokenizer.encodeBatch(blankless, { signal });

@@ -1,7 +1,8 @@
 /** Fetches wheels with pip, so that mirrors, proxies and caches the user set up for it hold here. */
 import { spawn } from 'node:child_process';
-import { mkdir, readdir } from 'node:fs/promises';
+import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { makeFolder } from './makeFolder.js';
 import { TorchError } from './errors.js';
 
 /**
@@ -18,7 +19,7 @@ export async function downloadWheels(
   folder: string,
   options: { dependencies?: boolean } = {},
 ): Promise<readonly string[]> {
-  await mkdir(folder, { recursive: true });
+  await makeFolder(folder);
   const args = ['-m', 'pip', 'download', '--only-binary=:all:', '--dest', folder];
   if (options.dependencies !== true) args.push('--no-deps');
   if (

@@ -5,6 +5,7 @@ import { mkdir, readdir, realpath, rename, rm, stat, symlink } from 'node:fs/pro
 import { basename, dirname, join, resolve } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import { makeFolder } from './makeFolder.js';
 import { unpackLibtorch } from './archive.js';
 import { TorchError } from './errors.js';
 import { inspectLibtorch, isVersion, type LibtorchFolder } from './libtorchFolder.js';
@@ -59,7 +60,7 @@ export async function setUpLibtorch(options: SetupOptions = {}): Promise<Libtorc
     log(`libtorch is set up already: ${present.root}`);
     return present;
   }
-  await mkdir(dirname(entry), { recursive: true });
+  await makeFolder(dirname(entry));
   return await withLock(
     `${entry}.lock`,
     () => log('waiting for another set-up to end'),

@@ -1,6 +1,7 @@
 /** The folder of a training run: its models, its history and the picture of its losses. */
-import { mkdir, open, readdir, rm } from 'node:fs/promises';
+import { open, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { makeFolder } from '../runtime/makeFolder.js';
 import { saveFault, writeFileAtomically } from '../io/atomicFile.js';
 import { temporarySibling, releaseTemporary } from '../io/temporary.js';
 import { saveModel, type SaveModelOptions } from '../io/checkpoint.js';
@@ -50,7 +51,7 @@ export class RunFolder {
       );
     }
     try {
-      await mkdir(this.path, { recursive: true });
+      await makeFolder(this.path);
       for (const name of old) await rm(join(this.path, name), { recursive: true });
       const probe = temporarySibling(this.last);
       await (await open(probe, 'wx')).close();

@@ -290,3 +290,44 @@ describe('--help', () => {
     }
   });
 });
+
+describe('the model that torchformer train makes', () => {
+  test('is the one that the flags describe, down to its checkpoint', async () => {
+    const out = join(root, 'modern');
+    const { status, stderr } = torchformer(
+      trainArgs(
+        out,
+        ...['--epochs', '1', '--samples', '1', '--norm', 'rms', '--order', 'post'],
+        ...['--positions', 'rotary', '--activation', 'swiglu', '--tie', 'all', '--no-bias'],
+      ),
+    );
+    expect(status, stderr).toBe(0);
+    const { model, tokenizer } = await loadModel(out);
+    expect(model.config).toMatchObject({
+      vocabSize: tokenizer?.vocabSize,
+      norm: { kind: 'rms', eps: 1e-6 },
+      order: 'post',
+      finalNorm: false,
+      positions: 'rotary',
+      activation: 'swiglu',
+      tie: 'all',
+      bias: { attention: false, feedForward: false, generator: false },
+    });
+    expect(torchformer(['translate', '--model', out, 'twenty']).status).toBe(0);
+  });
+
+  test.each([
+    [['--norm', 'batch'], /--norm <kind>.*'batch' is invalid.*layer, rms/],
+    [['--order', 'both'], /'both' is invalid.*pre, post/],
+    [['--positions', 'sine'], /'sine' is invalid.*paired, perColumn, learned, rotary, none/],
+    [['--activation', 'tanh'], /'tanh' is invalid.*relu, gelu, swiglu/],
+    [['--tie', 'src'], /'src' is invalid.*none, src-tgt, tgt-generator, all/],
+    [['--heads', '3'], /--heads 3 does not divide --d-model 32/],
+    [['--positions', 'rotary', '--heads', '32'], /needs heads of an even size.* 32 is 1/],
+  ])('cannot have %j', (flags, message) => {
+    const { status, stderr } = torchformer(trainArgs(join(root, 'never'), ...flags));
+    expect(stderr).toMatch(message);
+    expect(status).toBe(1);
+    expect(readdirSync(root)).not.toContain('never');
+  });
+});

@@ -203,8 +203,8 @@ describe('a damaged folder is an error that names the file and the fault', () =>
     ],
     [
       'an unknown setting of the model',
-      (folder) => editConfig(folder, (config) => (config.model['activation'] = 'gelu')),
-      '/config.json: makeModel: unknown option "activation"',
+      (folder) => editConfig(folder, (config) => (config.model['relativeBias'] = 32)),
+      '/config.json: makeModel: unknown option "relativeBias"',
     ],
     [
       'another vocabulary size',

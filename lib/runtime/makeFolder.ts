@@ -1,0 +1,33 @@
+import { mkdir, stat } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
+
+/**
+ * Makes a folder and the ones above it that are missing. Harmless where it exists.
+ *
+ * Not `mkdir(path, { recursive: true })`: in a file system that answers ENOENT to every new name,
+ * such as /proc, Node tries that for ever, in a thread that no signal reaches.
+ *
+ * @throws the system's error; ENOTDIR or EEXIST where a file stands in the way
+ */
+export async function makeFolder(path: string): Promise<void> {
+  try {
+    await mkdir(path);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'EEXIST') {
+      if ((await stat(path)).isDirectory()) return;
+      throw error;
+    }
+    const parent = dirname(resolve(path));
+    if (code !== 'ENOENT' || (await exists(parent))) throw error;
+    await makeFolder(parent);
+    await makeFolder(path);
+  }
+}
+
+async function exists(path: string): Promise<boolean> {
+  return stat(path).then(
+    () => true,
+    () => false,
+  );
+}
