@@ -2,10 +2,12 @@ import { describe, expect, it } from 'vitest';
 import {
   arange,
   empty,
+  emptyLike,
   eye,
   float,
   fromBytes,
   full,
+  fullLike,
   isTensor,
   linspace,
   ones,
@@ -214,6 +216,14 @@ describe('functions that fill', () => {
 
   it('linspace includes both ends', () => {
     expect(linspace(0, 1, 5).toArray()).toEqual([0, 0.25, 0.5, 0.75, 1]);
+  });
+
+  it('fullLike and emptyLike as well', () => {
+    const like = tensor([1n, 2n]);
+    expect([fullLike(like, 7).dtype, fullLike(like, 7).toArray()]).toEqual(['int64', [7, 7]]);
+    expect(fullLike(like, 0.5, { dtype: 'float32' }).toArray()).toEqual([0.5, 0.5]);
+    expect([emptyLike(like).shape, emptyLike(like).dtype]).toEqual([[2], 'int64']);
+    expect(() => fullLike(like, like as never)).toThrow(/fullLike: value must be a number/);
   });
 
   it('zerosLike and onesLike take shape, dtype and device from a tensor', () => {

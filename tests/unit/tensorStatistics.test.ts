@@ -189,6 +189,7 @@ describe('faulty arguments', () => {
   const cases: [ErrorConstructor, string, () => unknown][] = [
     [RangeError, 'prod: dim must be from -2 to 1', () => x.prod(2)],
     [TypeError, 'prod: keepdim needs a dim', () => x.prod(null, { keepdim: true })],
+    [RangeError, 'sum: dim must name each dimension once, got [0, -2]', () => x.sum([0, -2])],
     [RangeError, 'amax: a tensor without elements has no amax', () => zeros([0]).amax()],
     [RangeError, 'aminmax: dim must be from -2 to 1', () => x.aminmax({ dim: 4 })],
     [TypeError, 'norm: p must be a number', () => x.norm('fro' as never)],

@@ -1,6 +1,13 @@
 /** What the methods along dimensions share: reading `dim` and `keepdim`, and naming faults. */
 import { checkOptions } from '../../runtime/options.js';
-import { checkBoolean, checkDimRange, checkDims, checkIndex, explained } from '../check.js';
+import {
+  checkBoolean,
+  checkDimRange,
+  checkDims,
+  checkIndex,
+  explained,
+  formatShape,
+} from '../check.js';
 import { isFloatingPoint, type DType } from '../dtype.js';
 import type { Tensor } from '../tensor.js';
 
@@ -23,9 +30,13 @@ export function dimsOf(owner: string, dims: Dims | undefined): readonly number[]
   return dims === undefined || dims === null ? null : checkDims(owner, 'dim', dims);
 }
 
-/** @throws RangeError naming the dimension that the tensor does not have */
+/** @throws RangeError naming the dimension that the tensor does not have, or that comes twice */
 export function checkDimsRange(owner: string, dims: readonly number[] | null, ndim: number): void {
-  dims?.forEach((dim) => checkDimRange(owner, 'dim', dim, ndim));
+  if (dims === null) return;
+  for (const dim of dims) checkDimRange(owner, 'dim', dim, ndim);
+  if (new Set(dims.map((dim) => (dim < 0 ? dim + ndim : dim))).size < dims.length) {
+    throw new RangeError(`${owner}: dim must name each dimension once, got ${formatShape(dims)}`);
+  }
 }
 
 /** `keepdim` of options that may have `more` keys. @throws TypeError for others */
