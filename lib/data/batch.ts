@@ -1,7 +1,9 @@
 import { paddingMask, targetMask } from '../nn/mask.js';
+import { checkArray, checkInteger } from '../runtime/options.js';
 import { tensor } from '../tensor/create.js';
-import type { Device } from '../tensor/device.js';
+import { checkDevice, type Device } from '../tensor/device.js';
 import type { Tensor } from '../tensor/tensor.js';
+import { checkTokenPairs } from './checkData.js';
 import type { TokenPair } from './dataset.js';
 
 /**
@@ -35,8 +37,13 @@ export interface Batch {
  * @param pad the id that fills the shorter sequences up
  * @param device where the tensors are; default `'cpu'`
  * @throws RangeError without pairs, or for a target with nothing to predict
+ * @throws TypeError, RangeError for what is no id
  */
 export function makeBatch(pairs: readonly TokenPair[], pad: number, device: Device = 'cpu'): Batch {
+  const owner = 'makeBatch';
+  checkTokenPairs(owner, pairs);
+  checkInteger(owner, 'pad', pad, 0);
+  checkDevice(owner, 'device', device);
   if (pairs.length === 0) throw new RangeError('makeBatch: a batch needs at least one pair');
   let ntokens = 0;
   for (const { tgt, row } of pairs) {
@@ -71,17 +78,32 @@ export function makeBatch(pairs: readonly TokenPair[], pad: number, device: Devi
 /**
  * The sequences as the rows of one tensor, filled up with `pad` on the right.
  *
+ * @param sequences at least one
  * @returns int64 `[B, longest]`
+ * @throws TypeError, RangeError for no sequences, or what is no id
  */
 export function padSequences(
   sequences: readonly (readonly number[])[],
   pad: number,
   device: Device = 'cpu',
 ): Tensor {
-  const width = Math.max(...sequences.map((sequence) => sequence.length));
+  const owner = 'padSequences';
+  checkArray(owner, 'sequences', sequences, 'an array of arrays of ids');
+  checkInteger(owner, 'pad', pad, 0);
+  checkDevice(owner, 'device', device);
+  if (sequences.length === 0) throw new RangeError(`${owner}: sequences must not be empty`);
+  let width = 0;
+  for (let row = 0; row < sequences.length; row++) {
+    const sequence: unknown = sequences[row];
+    checkArray(owner, `sequences[${row}]`, sequence, 'an array of ids');
+    width = Math.max(width, sequence.length);
+  }
   const ids = new BigInt64Array(sequences.length * width).fill(BigInt(pad));
   sequences.forEach((sequence, row) => {
-    sequence.forEach((id, column) => (ids[row * width + column] = BigInt(id)));
+    for (let column = 0; column < sequence.length; column++) {
+      const id = checkInteger(owner, `sequences[${row}][${column}]`, sequence[column], 0);
+      ids[row * width + column] = BigInt(id);
+    }
   });
   return tensor(ids, { device, shape: [sequences.length, width] });
 }

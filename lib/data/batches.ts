@@ -1,7 +1,7 @@
-import { checkInteger, checkOptions, describe } from '../runtime/options.js';
-import type { Device } from '../tensor/device.js';
+import { checkBoolean, checkInstance, checkInteger, checkOptions } from '../runtime/options.js';
+import { checkDevice, type Device } from '../tensor/device.js';
 import { makeBatch, type Batch } from './batch.js';
-import type { TokenPair, TranslationDataset } from './dataset.js';
+import { TranslationDataset, type TokenPair } from './dataset.js';
 import { SeededRandom } from './seededRandom.js';
 
 export interface BatchOptions {
@@ -41,19 +41,20 @@ const defaultPool = 100;
  * }
  * ```
  *
- * @throws TypeError, RangeError for a fault in the options
+ * @throws TypeError, RangeError for what is no dataset, and for a fault in the options
  */
 export function batches(dataset: TranslationDataset, options: BatchOptions = {}): Batches {
   const owner = 'batches';
   const names = ['batchSize', 'shuffle', 'seed', 'epoch', 'bucket', 'device'];
+  const wayOut = 'TranslationDataset.fromPairs or fromFile';
+  checkInstance(owner, 'dataset', dataset, TranslationDataset, wayOut);
   checkOptions(owner, options, names);
   const { batchSize = 50, shuffle = false, seed = 0, epoch = 0, bucket = false } = options;
   checkInteger(owner, 'batchSize', batchSize, 1);
   checkInteger(owner, 'seed', seed, 0);
   checkInteger(owner, 'epoch', epoch, 0);
-  if (typeof shuffle !== 'boolean') {
-    throw new TypeError(`${owner}: shuffle must be a boolean, got ${describe(shuffle)}`);
-  }
+  checkBoolean(owner, 'shuffle', shuffle);
+  if (options.device !== undefined) checkDevice(owner, 'device', options.device);
   const pool = bucket === true ? defaultPool : bucket === false ? 0 : bucket;
   checkInteger(owner, 'bucket', pool, 0);
   const random = shuffle ? new SeededRandom(seed, epoch) : null;

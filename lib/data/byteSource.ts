@@ -5,9 +5,24 @@ import { fileURLToPath } from 'node:url';
 import { createGunzip } from 'node:zlib';
 import { TorchError } from '../runtime/errors.js';
 import { describe } from '../runtime/options.js';
+import { isIterable } from './checkData.js';
 
 /** A file (path or `file:` URL), or the bytes themselves in chunks of any size. */
 export type ByteSource = string | URL | AsyncIterable<Uint8Array> | Iterable<Uint8Array>;
+
+/** @throws TypeError for what is no source, with the way out for what is nearly one */
+export function checkSource(owner: string, source: unknown): void {
+  const expected = `${owner}: the source must be a path, a file: URL or an iterable of Uint8Array`;
+  if (typeof source === 'string' && source !== '') return;
+  if (source instanceof URL) {
+    if (source.protocol === 'file:') return;
+    throw new TypeError(`${expected}, got the URL ${source.href}; download it first`);
+  }
+  if (source instanceof Uint8Array) {
+    throw new TypeError(`${expected}, got ${describe(source)}; to read these bytes pass [bytes]`);
+  }
+  if (!isIterable(source)) throw new TypeError(`${expected}, got ${describe(source)}`);
+}
 
 /** What messages call the source: its path, or "the input". */
 export function nameOfSource(source: ByteSource): string {
@@ -67,12 +82,6 @@ async function* chunksOf(source: ByteSource): AsyncGenerator<Uint8Array> {
   if (typeof source === 'string' || source instanceof URL) {
     yield* chunksOfFile(source);
     return;
-  }
-  const iterable = source as Partial<AsyncIterable<Uint8Array> & Iterable<Uint8Array>>;
-  if (!iterable?.[Symbol.asyncIterator] && !iterable?.[Symbol.iterator]) {
-    throw new TypeError(
-      `the source must be a path, a file: URL or an iterable of Uint8Array, got ${describe(source)}`,
-    );
   }
   for await (const chunk of source) {
     if (!(chunk instanceof Uint8Array)) {

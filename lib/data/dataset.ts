@@ -1,7 +1,13 @@
-import { checkInteger, checkOptions, describe } from '../runtime/options.js';
-import type { ByteSource } from './byteSource.js';
-import { encodePairs, type EncodePairsOptions, type TextPair } from './encodePairs.js';
-import { readPairs, readPairsOptionNames, type ReadPairsOptions } from './pairReader.js';
+import { checkInteger, checkRequiredOptions, describe } from '../runtime/options.js';
+import { checkSource, type ByteSource } from './byteSource.js';
+import { checkReport, checkTokenizer, checkTokenPairs } from './checkData.js';
+import {
+  encodePairsFor,
+  encodePairsOptionNames,
+  type EncodePairsOptions,
+  type TextPair,
+} from './encodePairs.js';
+import { readPairsFor, readPairsOptionNames, type ReadPairsOptions } from './pairReader.js';
 import { newReport, type DataReport } from './report.js';
 import { checkSpecialIds, type SpecialIds } from './specialIds.js';
 
@@ -33,15 +39,19 @@ export class TranslationDataset implements Iterable<TokenPair> {
   readonly report: DataReport;
 
   /**
+   * @throws TypeError for what is no pair of ids
    * @throws TypeError, RangeError for special ids that do not fit, and for a pair with an id outside
    * the vocabulary or a target without a token to predict
    */
   constructor(pairs: readonly TokenPair[], options: TranslationDatasetOptions) {
     const owner = 'TranslationDataset';
-    checkOptions(owner, options, ['specialIds', 'vocabSize', 'report']);
+    const names = ['specialIds', 'vocabSize', 'report'];
+    checkRequiredOptions(owner, options, names, 'specialIds and vocabSize');
     const { specialIds, vocabSize } = options;
     checkInteger(owner, 'vocabSize', vocabSize, 1);
     checkSpecialIds(specialIds, vocabSize, owner);
+    if (options.report !== undefined) checkReport(owner, options.report);
+    checkTokenPairs(owner, pairs);
     pairs.forEach((pair, index) => {
       checkSequence(`pairs[${index}].src`, pair.src, 1, vocabSize);
       checkSequence(`pairs[${index}].tgt`, pair.tgt, 2, vocabSize);
@@ -61,7 +71,7 @@ export class TranslationDataset implements Iterable<TokenPair> {
     pairs: readonly TextPair[],
     options: EncodePairsOptions,
   ): Promise<TranslationDataset> {
-    const encoded = await encodePairs(pairs, options);
+    const encoded = await encodePairsFor('TranslationDataset.fromPairs', pairs, options);
     const { specialIds, tokenizer } = options;
     const { report } = encoded;
     return new TranslationDataset(encoded.pairs, {
@@ -76,17 +86,21 @@ export class TranslationDataset implements Iterable<TokenPair> {
     source: ByteSource,
     options: ReadPairsOptions & Omit<EncodePairsOptions, 'report'>,
   ): Promise<TranslationDataset> {
+    const owner = 'TranslationDataset.fromFile';
+    checkSource(owner, source);
+    const names = encodePairsOptionNames.filter((name) => name !== 'report');
+    const valid = [...new Set([...readPairsOptionNames, ...names])];
+    checkRequiredOptions(owner, options, valid, 'src, tgt, tokenizer and specialIds');
     const { tokenizer, specialIds, maxLength, ...readOptions } = options;
-    checkOptions('TranslationDataset.fromFile', readOptions, readPairsOptionNames);
-    const { pairs, report } = await readPairs(source, readOptions);
+    // A large file is not read for nothing.
+    checkTokenizer(owner, tokenizer);
+    checkSpecialIds(specialIds, tokenizer.vocabSize, owner);
+    const { pairs, report } = await readPairsFor(owner, source, readOptions);
     const { signal } = readOptions;
-    return TranslationDataset.fromPairs(pairs, {
-      tokenizer,
-      specialIds,
-      maxLength,
-      report,
-      signal,
-    });
+    const encodeOptions = { tokenizer, specialIds, maxLength, report, signal };
+    const encoded = await encodePairsFor(owner, pairs, encodeOptions);
+    const { vocabSize } = tokenizer;
+    return new TranslationDataset(encoded.pairs, { specialIds, vocabSize, report });
   }
 
   /** Number of pairs. */

@@ -1,5 +1,12 @@
 import { TorchError } from '../runtime/errors.js';
-import { checkInteger, checkOptions } from '../runtime/options.js';
+import {
+  checkArray,
+  checkInteger,
+  checkObject,
+  checkRequiredOptions,
+  checkSignal,
+} from '../runtime/options.js';
+import { checkReport, checkTextPairs, checkTokenizer } from './checkData.js';
 import type { TokenPair } from './dataset.js';
 import { describeReport, newReport, type DataReport } from './report.js';
 import { checkSpecialIds, type SpecialIds } from './specialIds.js';
@@ -20,6 +27,15 @@ export interface EncodePairsOptions {
   signal?: AbortSignal | undefined;
 }
 
+/** The names of all options of {@link encodePairs}. */
+export const encodePairsOptionNames: readonly string[] = [
+  'tokenizer',
+  'specialIds',
+  'maxLength',
+  'report',
+  'signal',
+];
+
 /** Texts to encode; `row` is for reports, by default the place in the list, from 1. */
 export interface TextPair {
   src: string;
@@ -28,7 +44,12 @@ export interface TextPair {
 }
 
 /** bos, the tokens of a text, eos: what both sides of the model read. */
-export function frame(ids: readonly number[], { bos, eos }: SpecialIds): number[] {
+export function frame(ids: readonly number[], specialIds: SpecialIds): number[] {
+  checkArray('frame', 'ids', ids, 'an array of ids');
+  checkObject('frame', 'specialIds', specialIds, '{ pad, bos, eos }');
+  const { bos, eos } = specialIds;
+  checkInteger('frame', 'bos', bos, 0);
+  checkInteger('frame', 'eos', eos, 0);
   return [bos, ...ids, eos];
 }
 
@@ -37,17 +58,30 @@ export function frame(ids: readonly number[], { bos, eos }: SpecialIds): number[
  * report: pairs that give no token on one side, pairs longer than `maxLength`, and pairs whose text
  * spells the pad, bos or eos token, which the model would take for the real one.
  *
+ * @throws TypeError, RangeError for a fault in the pairs or the options
  * @throws TorchError ERR_DATA when no pair is left
  */
 export async function encodePairs(
   pairs: readonly TextPair[],
   options: EncodePairsOptions,
 ): Promise<{ pairs: TokenPair[]; report: DataReport }> {
-  const owner = 'encodePairs';
-  checkOptions(owner, options, ['tokenizer', 'specialIds', 'maxLength', 'report', 'signal']);
+  return encodePairsFor('encodePairs', pairs, options);
+}
+
+/** @param owner what the user called, for messages */
+export async function encodePairsFor(
+  owner: string,
+  pairs: readonly TextPair[],
+  options: EncodePairsOptions,
+): Promise<{ pairs: TokenPair[]; report: DataReport }> {
+  checkTextPairs(owner, pairs);
+  checkRequiredOptions(owner, options, encodePairsOptionNames, 'tokenizer and specialIds');
   const { tokenizer, specialIds, maxLength = 200, signal } = options;
+  checkTokenizer(owner, tokenizer);
   checkSpecialIds(specialIds, tokenizer.vocabSize, owner);
   checkInteger(owner, 'maxLength', maxLength, 3);
+  if (options.report !== undefined) checkReport(owner, options.report);
+  checkSignal(owner, 'signal', signal);
   const report = options.report ?? newReport('the pairs');
   if (options.report === undefined) report.rows = pairs.length;
   // Pairs that a reader kept are counted anew below.

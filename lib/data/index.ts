@@ -2,7 +2,7 @@ export * from './batch.js';
 export * from './batches.js';
 export type { ByteSource } from './byteSource.js';
 export * from './dataset.js';
-export * from './encodePairs.js';
+export { encodePairs, frame, type EncodePairsOptions, type TextPair } from './encodePairs.js';
 export { readPairs, type ReadPairsOptions, type SentencePair } from './pairReader.js';
 export * from './report.js';
 export { SeededRandom } from './seededRandom.js';

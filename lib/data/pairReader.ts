@@ -1,7 +1,7 @@
 import { TorchError } from '../runtime/errors.js';
-import { checkOptions, describe } from '../runtime/options.js';
+import { checkBoolean, checkRequiredOptions, checkSignal, describe } from '../runtime/options.js';
 import { findColumns, type Columns } from './columns.js';
-import { nameOfSource, openBytes, type ByteSource } from './byteSource.js';
+import { checkSource, nameOfSource, openBytes, type ByteSource } from './byteSource.js';
 import { newReport, type DataReport } from './report.js';
 import { RowReader, type Row, type RowBatch, type RowFormat } from './rowReader.js';
 
@@ -70,7 +70,17 @@ export async function readPairs(
   source: ByteSource,
   options: ReadPairsOptions,
 ): Promise<{ pairs: SentencePair[]; report: DataReport }> {
-  const settings = checkReadOptions(options);
+  return readPairsFor('readPairs', source, options);
+}
+
+/** @param owner what the user called, for messages */
+export async function readPairsFor(
+  owner: string,
+  source: ByteSource,
+  options: ReadPairsOptions,
+): Promise<{ pairs: SentencePair[]; report: DataReport }> {
+  checkSource(owner, source);
+  const settings = checkReadOptions(owner, options);
   const name = nameOfSource(source);
   const report = newReport(name);
   const pairs: SentencePair[] = [];
@@ -111,9 +121,8 @@ interface Settings {
   signal: AbortSignal | undefined;
 }
 
-function checkReadOptions(options: ReadPairsOptions): Settings {
-  const owner = 'readPairs';
-  checkOptions(owner, options, readPairsOptionNames);
+function checkReadOptions(owner: string, options: ReadPairsOptions): Settings {
+  checkRequiredOptions(owner, options, readPairsOptionNames, 'src and tgt');
   const {
     src,
     tgt,
@@ -124,7 +133,10 @@ function checkReadOptions(options: ReadPairsOptions): Settings {
     onMalformed = 'error',
     invalidUtf8 = 'error',
     signal,
-  } = options ?? {};
+  } = options;
+  checkBoolean(owner, 'header', header);
+  if (quoted !== undefined) checkBoolean(owner, 'quoted', quoted);
+  checkSignal(owner, 'signal', signal);
   for (const [name, column] of [
     ['src', src],
     ['tgt', tgt],
@@ -143,7 +155,9 @@ function checkReadOptions(options: ReadPairsOptions): Settings {
   oneOf(owner, 'format', format, ['auto', 'csv', 'tsv']);
   oneOf(owner, 'onMalformed', onMalformed, ['error', 'skip']);
   oneOf(owner, 'invalidUtf8', invalidUtf8, ['error', 'replace']);
-  if (delimiter !== undefined && (delimiter.length !== 1 || '"\r\n'.includes(delimiter))) {
+  const isDelimiter = (value: unknown) =>
+    typeof value === 'string' && value.length === 1 && !'"\r\n'.includes(value);
+  if (delimiter !== undefined && !isDelimiter(delimiter)) {
     throw new TypeError(
       `${owner}: delimiter must be one character and no quote or line end, got ${describe(delimiter)}`,
     );

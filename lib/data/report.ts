@@ -1,3 +1,6 @@
+import { checkString } from '../runtime/options.js';
+import { checkReport } from './checkData.js';
+
 /** A row that could not be read as a pair. */
 export interface MalformedRow {
   /** Number of the row, from 1; the header does not count. */
@@ -31,6 +34,7 @@ export interface DataReport {
 
 /** A report of nothing yet. */
 export function newReport(name: string): DataReport {
+  checkString('newReport', 'name', name);
   return {
     name,
     rows: 0,
@@ -47,6 +51,7 @@ export function newReport(name: string): DataReport {
 
 /** The report in one line for people: `train.csv: 20052 pairs kept of 20055 rows; empty: 3 (…)`. */
 export function describeReport(report: DataReport): string {
+  checkReport('describeReport', report);
   const parts = [
     count('empty', report.empty, report.emptyRows),
     count('too long', report.tooLong, report.tooLongRows),

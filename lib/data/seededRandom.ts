@@ -1,4 +1,4 @@
-import { checkInteger } from '../runtime/options.js';
+import { checkInteger, describe } from '../runtime/options.js';
 
 /**
  * A small seeded generator for the order of data: xoshiro128** (Blackman and Vigna), its state
@@ -63,12 +63,14 @@ export class SeededRandom {
 
   /** One element of a list that is not empty, each as likely as the others. */
   pick<T>(list: readonly T[]): T {
+    checkList('SeededRandom.pick', 'list', list);
     if (list.length === 0) throw new RangeError('SeededRandom.pick: the list is empty');
     return list[this.below(list.length)] as T;
   }
 
   /** Shuffles in place (Fisher-Yates) and returns the same array. */
   shuffle<T extends unknown[] | Uint32Array>(array: T): T {
+    checkList('SeededRandom.shuffle', 'array', array);
     for (let i = array.length - 1; i > 0; i--) {
       const j = this.below(i + 1);
       const kept = array[i];
@@ -77,6 +79,11 @@ export class SeededRandom {
     }
     return array;
   }
+}
+
+function checkList(owner: string, name: string, value: unknown): void {
+  if (Array.isArray(value) || (ArrayBuffer.isView(value) && 'length' in value)) return;
+  throw new TypeError(`${owner}: ${name} must be an array, got ${describe(value)}`);
 }
 
 function rotateLeft(word: number, bits: number): number {

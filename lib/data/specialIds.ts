@@ -1,4 +1,11 @@
-import { checkOptions, describe } from '../runtime/options.js';
+import {
+  checkArray,
+  checkInteger,
+  checkObject,
+  checkOptions,
+  describe,
+} from '../runtime/options.js';
+import { checkTokenizer } from './checkData.js';
 import type { Tokenizer } from './tokenizer.js';
 
 /** The ids that frame and fill sequences. */
@@ -65,6 +72,7 @@ const usualNames: Record<Role, readonly string[]> = {
  */
 export function findSpecialIds(tokenizer: Tokenizer, options?: SpecialIdOptions): SpecialTokens {
   const owner = 'findSpecialIds';
+  checkTokenizer(owner, tokenizer);
   checkOptions(owner, options, roles);
   const ids: Partial<SpecialIds> = {};
   const detected: Role[] = [];
@@ -101,6 +109,8 @@ export function findSpecialIds(tokenizer: Tokenizer, options?: SpecialIdOptions)
  * @throws TypeError, RangeError as {@link findSpecialIds}
  */
 export function checkSpecialIds(ids: SpecialIds, vocabSize: number, owner = 'specialIds'): void {
+  checkObject(owner, 'specialIds', ids, '{ pad, bos, eos }');
+  checkInteger(owner, 'vocabSize', vocabSize, 1);
   for (const role of roles) {
     const id = ids[role];
     if (!Number.isInteger(id)) {
@@ -126,6 +136,10 @@ export function checkSpecialIds(ids: SpecialIds, vocabSize: number, owner = 'spe
 
 /** The choice in one line for people: `pad 0 "<pad>" (found), bos 1 "<bos>" (given), …`. */
 export function describeSpecialIds(special: SpecialTokens): string {
+  const owner = 'describeSpecialIds';
+  const { tokens, detected } = checkObject(owner, 'special', special, 'what findSpecialIds gives');
+  checkObject(owner, 'special.tokens', tokens, '{ pad, bos, eos } with the tokens');
+  checkArray(owner, 'special.detected', detected, 'an array');
   return roles
     .map((role) => {
       const how = special.detected.includes(role) ? 'found' : 'given';

@@ -2,7 +2,15 @@ import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import type { Encoding, Tokenizer as NativeTokenizer } from 'tokenizers';
 import { TorchError } from '../runtime/errors.js';
-import { checkOptions, describe } from '../runtime/options.js';
+import {
+  checkArray,
+  checkBoolean,
+  checkOptions,
+  checkSignal,
+  checkString,
+  checkStrings,
+  describe,
+} from '../runtime/options.js';
 import { nativeTokenizers } from './nativeTokenizers.js';
 import { checkTokenizerJson } from './tokenizerJson.js';
 
@@ -56,6 +64,12 @@ export class Tokenizer {
     private readonly native: NativeTokenizer,
     private readonly json: string,
   ) {
+    // Types keep TypeScript from calling this, but not JavaScript.
+    if (typeof native?.getVocab !== 'function') {
+      throw new TypeError(
+        'Tokenizer: the constructor is private; use Tokenizer.fromFile or Tokenizer.fromJson',
+      );
+    }
     let highest = -1;
     for (const id of Object.values(native.getVocab(true))) highest = Math.max(highest, id);
     this.vocabSize = highest + 1;
@@ -67,6 +81,12 @@ export class Tokenizer {
    * @throws TorchError ERR_DATA for a file that is missing or no tokenizer
    */
   static async fromFile(path: string | URL): Promise<Tokenizer> {
+    const isFileUrl = path instanceof URL && path.protocol === 'file:';
+    if (!isFileUrl && (typeof path !== 'string' || path === '')) {
+      throw new TypeError(
+        `Tokenizer.fromFile: path must be a path or a file: URL, got ${describe(path)}`,
+      );
+    }
     const name = path instanceof URL ? fileURLToPath(path) : path;
     let text: string;
     try {
@@ -91,7 +111,7 @@ export class Tokenizer {
         `Tokenizer.fromJson: json must be a string or an object, got ${describe(json)}`,
       );
     }
-    return Tokenizer.parse(typeof json === 'string' ? json : JSON.stringify(json), 'tokenizer');
+    return Tokenizer.parse(typeof json === 'string' ? json : textOf(json), 'tokenizer');
   }
 
   private static parse(text: string, name: string): Tokenizer {
@@ -138,16 +158,16 @@ export class Tokenizer {
     texts: readonly string[],
     options?: TokenizerBatchOptions,
   ): Promise<number[][]> {
-    checkOptions('Tokenizer.encodeBatch', options, ['addSpecialTokens', 'signal']);
-    texts.forEach((text, index) => checkText('Tokenizer.encodeBatch', `texts[${index}]`, text));
+    const owner = 'Tokenizer.encodeBatch';
+    checkOptions(owner, options, ['addSpecialTokens', 'signal']);
+    checkSignal(owner, 'signal', options?.signal);
+    const settings = nativeOptions(owner, options);
+    checkStrings(owner, 'texts', texts);
     const result: number[][] = [];
     for (let start = 0; start < texts.length; start += groupSize) {
       options?.signal?.throwIfAborted();
       const group = texts.slice(start, start + groupSize);
-      const encodings = await asDataError(
-        this.native.encodeBatch(group, nativeOptions(options)),
-        'Tokenizer.encodeBatch',
-      );
+      const encodings = await asDataError(this.native.encodeBatch(group, settings), owner);
       for (const encoding of encodings) result.push(encoding.getIds());
     }
     return result;
@@ -159,10 +179,10 @@ export class Tokenizer {
    * @throws RangeError for an id that is not in the vocabulary
    */
   async decode(ids: TokenIds, options?: TokenizerDecodeOptions): Promise<string> {
-    checkOptions('Tokenizer.decode', options, ['skipSpecialTokens']);
-    const list = this.checkIds('Tokenizer.decode', 'ids', ids);
-    const skip = options?.skipSpecialTokens ?? true;
-    return asDataError(this.native.decode(list, skip), 'Tokenizer.decode');
+    const owner = 'Tokenizer.decode';
+    const skip = skipsSpecialTokens(owner, options);
+    const list = this.checkIds(owner, 'ids', ids);
+    return asDataError(this.native.decode(list, skip), owner);
   }
 
   /** The texts of many lists of ids, in their order. @throws RangeError as {@link decode} */
@@ -170,22 +190,25 @@ export class Tokenizer {
     batch: readonly TokenIds[],
     options?: TokenizerDecodeOptions,
   ): Promise<string[]> {
-    checkOptions('Tokenizer.decodeBatch', options, ['skipSpecialTokens']);
-    const lists = batch.map((ids, index) => {
-      return this.checkIds('Tokenizer.decodeBatch', `ids[${index}]`, ids);
-    });
-    const skip = options?.skipSpecialTokens ?? true;
-    return asDataError(this.native.decodeBatch(lists, skip), 'Tokenizer.decodeBatch');
+    const owner = 'Tokenizer.decodeBatch';
+    const skip = skipsSpecialTokens(owner, options);
+    checkArray(owner, 'ids', batch, 'an array of arrays of ids');
+    // Unlike map, this sees the holes of an array.
+    const lists = Array.from(batch, (ids, index) => this.checkIds(owner, `ids[${index}]`, ids));
+    return asDataError(this.native.decodeBatch(lists, skip), owner);
   }
 
   /** The id of a token as the vocabulary writes it, or undefined when it has none. */
   idOf(token: string): number | undefined {
-    checkText('Tokenizer.idOf', 'token', token);
+    checkString('Tokenizer.idOf', 'token', token);
     return this.native.tokenToId(token) ?? undefined;
   }
 
   /** The token of an id as the vocabulary writes it, or undefined when it has none. */
   tokenOf(id: number): string | undefined {
+    if (typeof id !== 'number') {
+      throw new TypeError(`Tokenizer.tokenOf: id must be a number, got ${describe(id)}`);
+    }
     // The native library would take -1 or 1.5 for another number.
     if (!Number.isInteger(id) || id < 0 || id >= this.vocabSize) return undefined;
     return this.native.idToToken(id) ?? undefined;
@@ -202,8 +225,8 @@ export class Tokenizer {
     owner: string,
   ): Promise<Encoding> {
     checkOptions(owner, options, ['addSpecialTokens']);
-    checkText(owner, 'text', text);
-    return asDataError(this.native.encode(text, null, nativeOptions(options)), owner);
+    checkString(owner, 'text', text);
+    return asDataError(this.native.encode(text, null, nativeOptions(owner, options)), owner);
   }
 
   private checkIds(owner: string, name: string, ids: TokenIds): number[] {
@@ -211,7 +234,8 @@ export class Tokenizer {
       throw new TypeError(`${owner}: ${name} must be an array of ids, got ${describe(ids)}`);
     }
     return Array.from(ids as ArrayLike<number | bigint>, (value, index) => {
-      const id = Number(value);
+      const isNumber = typeof value === 'number' || typeof value === 'bigint';
+      const id = isNumber ? Number(value) : NaN;
       if (!Number.isInteger(id) || id < 0 || id >= this.vocabSize) {
         throw new RangeError(
           `${owner}: ${name}[${index}] must be an id from 0 to ${this.vocabSize - 1}, got ${describe(value)}`,
@@ -222,14 +246,30 @@ export class Tokenizer {
   }
 }
 
-function nativeOptions(options: TokenizerEncodeOptions | undefined): { addSpecialTokens: boolean } {
-  return { addSpecialTokens: options?.addSpecialTokens ?? false };
+function nativeOptions(
+  owner: string,
+  options: TokenizerEncodeOptions = {},
+): { addSpecialTokens: boolean } {
+  const { addSpecialTokens = false } = options;
+  return { addSpecialTokens: checkBoolean(owner, 'addSpecialTokens', addSpecialTokens) };
 }
 
-function checkText(owner: string, name: string, text: unknown): void {
-  if (typeof text !== 'string') {
-    throw new TypeError(`${owner}: ${name} must be a string, got ${describe(text)}`);
+function skipsSpecialTokens(owner: string, options: TokenizerDecodeOptions = {}): boolean {
+  checkOptions(owner, options, ['skipSpecialTokens']);
+  const { skipSpecialTokens = true } = options;
+  return checkBoolean(owner, 'skipSpecialTokens', skipSpecialTokens);
+}
+
+/** @throws TypeError for a circular object and others that JSON cannot hold */
+function textOf(json: object): string {
+  let reason = 'its toJSON gives nothing';
+  try {
+    const text: unknown = JSON.stringify(json);
+    if (typeof text === 'string') return text;
+  } catch (error) {
+    reason = (error as Error).message;
   }
+  throw new TypeError(`Tokenizer.fromJson: json cannot be written as JSON: ${reason}`);
 }
 
 /** A text that the model of the tokenizer cannot take (no unk token, say) is a fault of the data. */

@@ -1,5 +1,12 @@
-import { checkInteger, checkOptions, describe } from '../runtime/options.js';
+import {
+  checkArray,
+  checkInteger,
+  checkOptions,
+  checkSignal,
+  describe,
+} from '../runtime/options.js';
 import { findMerges } from './bpeMerges.js';
+import { checkTexts } from './checkData.js';
 import { nativeTokenizers } from './nativeTokenizers.js';
 
 export interface TrainBpeOptions {
@@ -42,12 +49,15 @@ export type Texts = Iterable<string> | AsyncIterable<string>;
  * line ends included, has tokens and decodes to exactly itself; nothing is ever unknown. Merges do
  * not hang on the order of the texts: equally frequent pairs are merged by lower ids.
  *
- * @throws RangeError when vocabSize leaves no room for the special tokens and the 256 bytes
+ * @throws TypeError, RangeError for what are no texts, and for a fault in the options, such as a
+ *   vocabSize that leaves no room for the special tokens and the 256 bytes
  */
 export async function trainBpe(texts: Texts, options?: TrainBpeOptions): Promise<string> {
   const owner = 'trainBpe';
+  checkTexts(owner, texts);
   checkOptions(owner, options, ['vocabSize', 'minFrequency', 'specialTokens', 'signal']);
   const { vocabSize = 8000, minFrequency = 2, signal } = options ?? {};
+  checkSignal(owner, 'signal', signal);
   const special = checkSpecialTokens(owner, options?.specialTokens);
   const bytes = inCodePointOrder(nativeTokenizers().byteLevelAlphabet());
   checkInteger(owner, 'minFrequency', minFrequency, 1);
@@ -84,15 +94,18 @@ export async function trainBpe(texts: Texts, options?: TrainBpeOptions): Promise
  * in the texts, or too rare for `vocabSize`, are spelled in bytes, so that here, too, every text
  * decodes to exactly itself.
  *
- * @throws RangeError when vocabSize leaves no room for the special tokens and the 256 bytes
+ * @throws TypeError, RangeError for what are no texts, and for a fault in the options, such as a
+ *   vocabSize that leaves no room for the special tokens and the 256 bytes
  */
 export async function trainCharacters(
   texts: Texts,
   options?: TrainCharactersOptions,
 ): Promise<string> {
   const owner = 'trainCharacters';
+  checkTexts(owner, texts);
   checkOptions(owner, options, ['vocabSize', 'specialTokens', 'signal']);
   const { vocabSize, signal } = options ?? {};
+  checkSignal(owner, 'signal', signal);
   const special = checkSpecialTokens(owner, options?.specialTokens);
   const bytes = Array.from({ length: 256 }, (_, byte) => {
     return `<0x${byte.toString(16).toUpperCase().padStart(2, '0')}>`;
@@ -123,6 +136,7 @@ export async function trainCharacters(
 }
 
 function checkSpecialTokens(owner: string, given: readonly string[] | undefined): string[] {
+  if (given !== undefined) checkArray(owner, 'specialTokens', given, 'an array of strings');
   const tokens = [...(given ?? defaultSpecialTokens)];
   tokens.forEach((token, index) => {
     if (typeof token !== 'string' || token === '') {

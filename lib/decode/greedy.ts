@@ -1,13 +1,15 @@
 /** Greedy decoding: the most probable token at each step. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { checkSpecialIds, type SpecialIds } from '../data/specialIds.js';
-import { checkOptions } from '../runtime/options.js';
+import { checkRequiredOptions, checkSignal } from '../runtime/options.js';
+import { checkTensor } from '../tensor/check.js';
 import { tensor } from '../tensor/create.js';
 import { callTensor } from '../tensor/dispatch.js';
 import { tidy } from '../tensor/scope.js';
 import type { Tensor } from '../tensor/tensor.js';
 import { checkIds } from '../nn/check.js';
 import type { Transformer } from '../nn/transformer.js';
+import { checkModel } from './checkModel.js';
 import { checkMaxLength } from './positionLimit.js';
 import { RecomputingStepDecoder, type StepDecoder } from './stepDecoder.js';
 
@@ -39,7 +41,7 @@ export interface Decoded {
  * @param src source ids, int64 `[B, S]`
  * @param srcMask bool `[B, 1, S]`, true where a token may be attended
  * @returns one entry a row, in their order
- * @throws TypeError if the model is in training mode
+ * @throws TypeError for a fault in the arguments, or if the model is in training mode
  * @throws RangeError if `maxLength` exceeds the position table
  */
 export async function greedy(
@@ -48,15 +50,19 @@ export async function greedy(
   srcMask: Tensor,
   options: GreedyOptions,
 ): Promise<Decoded[]> {
-  checkOptions('greedy', options, ['bos', 'eos', 'pad', 'maxLength', 'signal']);
+  checkModel('greedy', model);
+  const names = ['bos', 'eos', 'pad', 'maxLength', 'signal'];
+  checkRequiredOptions('greedy', options, names, 'pad, bos and eos');
   if (model.training) {
     throw new TypeError(
       'greedy: the model is in training mode, so dropout would change the result; call model.eval()',
     );
   }
   checkIds('greedy', 'src', src, 2);
+  checkTensor('greedy', 'srcMask', srcMask);
   const { bos, eos, pad, signal } = options;
   checkSpecialIds({ pad, bos, eos }, model.generator.proj.outFeatures, 'greedy');
+  checkSignal('greedy', 'signal', signal);
   const maxLength = checkMaxLength('greedy', options.maxLength, model);
   signal?.throwIfAborted();
   if (src.shape[0] === 0) return [];

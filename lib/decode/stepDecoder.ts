@@ -1,10 +1,14 @@
 /** The inside of a search: a batch of unfinished targets that grows by one token at a time. */
+import { checkInteger } from '../runtime/options.js';
 import { noGrad } from '../tensor/autograd.js';
+import { checkTensor } from '../tensor/check.js';
 import { cat, full } from '../tensor/create.js';
 import { keep, tidy } from '../tensor/scope.js';
 import type { Tensor } from '../tensor/tensor.js';
+import { checkIds } from '../nn/check.js';
 import { subsequentMask } from '../nn/mask.js';
 import type { Transformer } from '../nn/transformer.js';
+import { checkModel } from './checkModel.js';
 
 /**
  * What a search (greedy, beam) needs of a model. Rows are the targets still being written; all
@@ -41,8 +45,14 @@ export class RecomputingStepDecoder implements StepDecoder {
    * @param src source ids, int64 `[B, S]`
    * @param srcMask bool `[B, 1, S]`, true where a token may be attended
    * @param bos the id each target starts with
+   * @throws TypeError, RangeError for a fault in the arguments
    */
   constructor(model: Transformer, src: Tensor, srcMask: Tensor, bos: number) {
+    const owner = 'RecomputingStepDecoder';
+    checkModel(owner, model);
+    checkIds(owner, 'src', src, 2);
+    checkTensor(owner, 'srcMask', srcMask);
+    checkInteger(owner, 'bos', bos, 0, model.generator.proj.outFeatures - 1);
     this.#model = model;
     this.#memory = own(() => model.encode(src, srcMask));
     this.#srcMask = own(() => srcMask.clone());
@@ -61,10 +71,12 @@ export class RecomputingStepDecoder implements StepDecoder {
   }
 
   append(tokens: Tensor): void {
+    checkIds('RecomputingStepDecoder.append', 'tokens', tokens);
     this.#target = replaced(this.#target, (target) => cat([target, tokens.unsqueeze(1)], 1));
   }
 
   select(rows: Tensor): void {
+    checkIds('RecomputingStepDecoder.select', 'rows', rows);
     this.#memory = replaced(this.#memory, (memory) => memory.indexSelect(0, rows));
     this.#srcMask = replaced(this.#srcMask, (mask) => mask.indexSelect(0, rows));
     this.#target = replaced(this.#target, (target) => target.indexSelect(0, rows));

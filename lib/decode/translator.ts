@@ -1,5 +1,6 @@
 /** Translation of texts with a trained model. */
 import { padSequences } from '../data/batch.js';
+import { checkTokenizer } from '../data/checkData.js';
 import { frame } from '../data/encodePairs.js';
 import { checkSpecialIds, type SpecialIds } from '../data/specialIds.js';
 import type { Tokenizer } from '../data/tokenizer.js';
@@ -8,9 +9,17 @@ import { checkpointFault } from '../io/safetensorsHeader.js';
 import { paddingMask } from '../nn/mask.js';
 import { sharedVocabSize } from '../nn/modelOptions.js';
 import type { Transformer } from '../nn/transformer.js';
-import { checkInteger, checkOptions, describe } from '../runtime/options.js';
-import type { Device } from '../tensor/device.js';
+import {
+  checkInteger,
+  checkOptions,
+  checkPath,
+  checkRequiredOptions,
+  checkSignal,
+  checkStrings,
+} from '../runtime/options.js';
+import { checkDevice, type Device } from '../tensor/device.js';
 import { tidy } from '../tensor/scope.js';
+import { checkModel } from './checkModel.js';
 import { greedy, type Decoded } from './greedy.js';
 import { checkMaxLength, sourceLimit } from './positionLimit.js';
 
@@ -66,11 +75,15 @@ export class Translator {
 
   /**
    * A translator on a model in memory; {@link Translator.load} makes one from a folder.
+   * @throws TypeError for a fault in the arguments
    * @throws RangeError if the tokenizer or the ids do not fit the model
    */
   constructor(model: Transformer, options: TranslatorOptions) {
-    checkOptions('Translator', options, ['tokenizer', 'specialIds']);
+    const names = ['tokenizer', 'specialIds'];
+    checkModel('Translator', model);
+    checkRequiredOptions('Translator', options, names, 'tokenizer and specialIds');
     const { tokenizer, specialIds } = options;
+    checkTokenizer('Translator', tokenizer);
     const vocabSize =
       model.config === null ? model.generator.proj.outFeatures : sharedVocabSize(model.config);
     checkSpecialIds(specialIds, vocabSize, 'Translator');
@@ -96,8 +109,10 @@ export class Translator {
     folder: string,
     options: { device?: Device | undefined } = {},
   ): Promise<Translator> {
+    checkPath('Translator.load', 'folder', folder);
     checkOptions('Translator.load', options, ['device']);
     const { device = 'cpu' } = options;
+    checkDevice('Translator.load', 'device', device);
     const { model, tokenizer, config, folder: found } = await loadModel(folder, { device });
     try {
       if (tokenizer === null) {
@@ -124,15 +139,13 @@ export class Translator {
    * @throws TextTooLongError naming the text's index if it has more tokens than the position table
    */
   async translate(texts: readonly string[], options: TranslateOptions = {}): Promise<string[]> {
-    checkOptions('Translator.translate', options, ['batchSize', 'maxLength', 'signal']);
-    const { signal } = options;
-    if (!Array.isArray(texts)) {
-      throw new TypeError(
-        `Translator.translate: texts must be an array of strings, got ${describe(texts)}`,
-      );
-    }
-    const batchSize = checkInteger('Translator.translate', 'batchSize', options.batchSize ?? 32, 1);
-    const maxLength = checkMaxLength('Translator.translate', options.maxLength, this.model);
+    const owner = 'Translator.translate';
+    checkStrings(owner, 'texts', texts);
+    checkOptions(owner, options, ['batchSize', 'maxLength', 'signal']);
+    const { batchSize = 32, signal } = options;
+    checkInteger(owner, 'batchSize', batchSize, 1);
+    checkSignal(owner, 'signal', signal);
+    const maxLength = checkMaxLength(owner, options.maxLength, this.model);
     signal?.throwIfAborted();
 
     const sources = await this.#encode(texts, signal);
@@ -157,12 +170,6 @@ export class Translator {
 
   /** Framed ids of each text; empty where the text has no token. */
   async #encode(texts: readonly string[], signal: AbortSignal | undefined): Promise<number[][]> {
-    texts.forEach((text: unknown, index) => {
-      if (typeof text === 'string') return;
-      throw new TypeError(
-        `Translator.translate: texts[${index}] must be a string, got ${describe(text)}`,
-      );
-    });
     const limit = sourceLimit(this.model);
     const special = new Set<number>(Object.values(this.specialIds));
     const blankless = texts.map((text) => (text.trim() === '' ? '' : text));

@@ -11,6 +11,12 @@ export function checkOptions(owner: string, options: unknown, valid: readonly st
   if (typeof options !== 'object' || options === null || Array.isArray(options)) {
     throw new TypeError(`${owner}: options must be an object, got ${describe(options)}`);
   }
+  // A signal or a Map has no keys of its own either, and would pass for `{}`.
+  if (Object.keys(options).length === 0 && !isPlain(options)) {
+    throw new TypeError(
+      `${owner}: options must be an object such as { ${valid.join(', ')} }, got ${describe(options)}`,
+    );
+  }
   for (const key of Object.keys(options)) {
     if (!valid.includes(key)) {
       throw new TypeError(
@@ -18,6 +24,29 @@ export function checkOptions(owner: string, options: unknown, valid: readonly st
       );
     }
   }
+}
+
+/** Whether an object is of no class; in any realm, as test runners have several. */
+function isPlain(value: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === null || Object.getPrototypeOf(prototype) === null;
+}
+
+/**
+ * As {@link checkOptions}, for what cannot do without options.
+ *
+ * @param needed the options without a default, for the message: `'specialIds'`
+ */
+export function checkRequiredOptions(
+  owner: string,
+  options: unknown,
+  valid: readonly string[],
+  needed: string,
+): void {
+  if (options === undefined) {
+    throw new TypeError(`${owner}: options with ${needed} are needed, got undefined`);
+  }
+  checkOptions(owner, options, valid);
 }
 
 /** A short name of any value for error messages: `null`, `a string "ab"`, `an array of 3`. */
@@ -37,10 +66,20 @@ export function describe(value: unknown): string {
     case 'function':
       return `the function ${value.name || '(anonymous)'}`;
     case 'object':
-      return `a ${value.constructor?.name ?? 'object without prototype'}`;
+      return withArticle(nameOfClass(value));
     default:
       return `a ${typeof value}`;
   }
+}
+
+function nameOfClass(value: object): string {
+  const { constructor } = value;
+  const name = typeof constructor === 'function' ? constructor.name : '';
+  return name === '' ? 'object without a class' : name;
+}
+
+function withArticle(noun: string): string {
+  return /^[AEIO]/i.test(noun) ? `an ${noun}` : `a ${noun}`;
 }
 
 /** Checks an integer option of at least `minimum`; returns it. @throws RangeError, TypeError */
@@ -71,4 +110,146 @@ export function checkProbability(owner: string, name: string, value: unknown): n
     throw new RangeError(`${owner}: ${name} must be a number from 0 to 1, got ${value}`);
   }
   return value;
+}
+
+/** Checks a finite number of any size; returns it. @throws RangeError, TypeError */
+export function checkFiniteNumber(owner: string, name: string, value: unknown): number {
+  checkNumber(owner, name, value);
+  if (!Number.isFinite(value)) {
+    throw new RangeError(`${owner}: ${name} must be a finite number, got ${describe(value)}`);
+  }
+  return value as number;
+}
+
+/** Checks a number, be it NaN or infinite; returns it. @throws TypeError */
+export function checkNumber(owner: string, name: string, value: unknown): number {
+  if (typeof value === 'number') return value;
+  throw new TypeError(`${owner}: ${name} must be a number, got ${describe(value)}`);
+}
+
+/** Checks `true` or `false`; returns it. @throws TypeError */
+export function checkBoolean(owner: string, name: string, value: unknown): boolean {
+  if (typeof value === 'boolean') return value;
+  throw new TypeError(`${owner}: ${name} must be a boolean, got ${describe(value)}`);
+}
+
+/** Checks a string, which may be empty; returns it. @throws TypeError */
+export function checkString(owner: string, name: string, value: unknown): string {
+  if (typeof value === 'string') return value;
+  throw new TypeError(`${owner}: ${name} must be a string, got ${describe(value)}`);
+}
+
+/** Checks the path of a file or folder as a string; returns it. @throws TypeError */
+export function checkPath(owner: string, name: string, value: unknown): string {
+  if (typeof value === 'string' && value !== '') return value;
+  throw new TypeError(`${owner}: ${name} must be a path, got ${describe(value)}`);
+}
+
+/** Checks an array, holes and elements not looked at. @throws TypeError naming `expected` */
+export function checkArray(
+  owner: string,
+  name: string,
+  value: unknown,
+  expected: string,
+): asserts value is readonly unknown[] {
+  if (Array.isArray(value)) return;
+  throw new TypeError(`${owner}: ${name} must be ${expected}, got ${describe(value)}`);
+}
+
+/** Checks an array of strings without holes; returns it. @throws TypeError naming the element */
+export function checkStrings(owner: string, name: string, value: unknown): readonly string[] {
+  if (typeof value === 'string') {
+    throw new TypeError(
+      `${owner}: ${name} must be an array of strings, got ${describe(value)}; for a single one pass [text]`,
+    );
+  }
+  checkArray(owner, name, value, 'an array of strings');
+  // By index: forEach would pass over the holes of an array.
+  for (let index = 0; index < value.length; index++) {
+    checkString(owner, `${name}[${index}]`, value[index]);
+  }
+  return value as readonly string[];
+}
+
+/**
+ * Checks an object, functions and arrays excepted; returns it as a record.
+ * @throws TypeError naming `expected`
+ */
+export function checkObject(
+  owner: string,
+  name: string,
+  value: unknown,
+  expected: string,
+): Readonly<Record<string, unknown>> {
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
+    return value as Readonly<Record<string, unknown>>;
+  }
+  throw new TypeError(`${owner}: ${name} must be ${expected}, got ${describe(value)}`);
+}
+
+/** @throws TypeError naming `expected` unless `value` is a function */
+export function checkFunction(
+  owner: string,
+  name: string,
+  value: unknown,
+  expected = 'a function',
+): void {
+  if (typeof value === 'function') return;
+  throw new TypeError(`${owner}: ${name} must be ${expected}, got ${describe(value)}`);
+}
+
+/**
+ * @param wayOut how to get an instance: `'Tokenizer.fromFile(…)'`
+ * @throws TypeError unless `value` is an instance of the class
+ */
+export function checkInstance<T>(
+  owner: string,
+  name: string,
+  value: unknown,
+  // Constructors take anything here: the class is only compared with, never called.
+  type: { readonly name: string; readonly prototype: T },
+  wayOut: string,
+): asserts value is T {
+  if (value instanceof (type as unknown as new () => object)) return;
+  throw new TypeError(
+    `${owner}: ${name} must be ${withArticle(type.name)}, got ${describe(value)}; make one with ${wayOut}`,
+  );
+}
+
+/** @throws TypeError unless `value` is an object with all these methods, naming those it lacks */
+export function checkMethods(
+  owner: string,
+  name: string,
+  value: unknown,
+  methods: readonly string[],
+  expected: string,
+): void {
+  const object = checkObject(owner, name, value, expected);
+  const missing = methods.filter((method) => typeof object[method] !== 'function');
+  if (missing.length === 0) return;
+  throw new TypeError(
+    `${owner}: ${name} must be ${expected}, got ${describe(value)} without the ` +
+      `${missing.length === 1 ? 'method' : 'methods'} ${missing.join(', ')}`,
+  );
+}
+
+/** Checks an optional AbortSignal; returns it. @throws TypeError */
+export function checkSignal(owner: string, name: string, value: unknown): AbortSignal | undefined {
+  if (value === undefined) return undefined;
+  if (isSignal(value)) return value;
+  const inner = typeof value === 'object' && value !== null && 'signal' in value && value.signal;
+  const wayOut = isSignal(inner) ? '; pass its signal: controller.signal' : '';
+  throw new TypeError(`${owner}: ${name} must be an AbortSignal, got ${describe(value)}${wayOut}`);
+}
+
+/** By its members, since test runners and browsers' polyfills bring classes of their own. */
+function isSignal(value: unknown): value is AbortSignal {
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    'aborted' in value &&
+    typeof value.aborted === 'boolean' &&
+    'throwIfAborted' in value &&
+    typeof value.throwIfAborted === 'function'
+  );
 }

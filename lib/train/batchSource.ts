@@ -1,6 +1,9 @@
 /** Where the batches of an epoch come from. */
+import { isIterable } from '../data/checkData.js';
+import { TranslationDataset } from '../data/dataset.js';
 import { describe } from '../runtime/options.js';
 import type { Batch } from '../data/batch.js';
+import { checkBatch } from './checkBatch.js';
 
 /** Batches of one epoch, in order. */
 export type BatchIterable = Iterable<Batch> | AsyncIterable<Batch>;
@@ -11,34 +14,67 @@ export type BatchIterable = Iterable<Batch> | AsyncIterable<Batch>;
  */
 export type BatchSource = BatchIterable | ((epoch: number) => BatchIterable);
 
+/**
+ * @param name of the parameter or option: `'validation'`
+ * @throws TypeError for what is no source of batches, with the way out for a dataset
+ */
+export function checkBatchSource(owner: string, name: string, source: unknown): void {
+  if (typeof source !== 'function') checkIterable(owner, name, source);
+}
+
+function checkIterable(owner: string, name: string, value: unknown, given = ''): void {
+  if (isIterable(value) && !(value instanceof TranslationDataset)) return;
+  const wayOut =
+    value instanceof TranslationDataset
+      ? '; put it in batches: (epoch) => batches(dataset, { shuffle: true, epoch })'
+      : value instanceof Promise
+        ? '; await it first'
+        : '';
+  throw new TypeError(
+    `${owner}: ${name} must be an iterable of batches or a function that returns one, ` +
+      `got ${given}${describe(value)}${wayOut}`,
+  );
+}
+
 /** The batches of one epoch, taken one or several at a time. */
 export class BatchReader {
   readonly #iterator: Iterator<Batch> | AsyncIterator<Batch>;
+  readonly #owner: string;
+  readonly #name: string;
+  #taken = 0;
   /** How many there are, where the source says so (`length`). */
   readonly length: number | null;
 
-  /** @throws TypeError if the source gives nothing to iterate over */
-  constructor(owner: string, source: BatchSource, epoch: number) {
+  /**
+   * @param name of the parameter or option that the source came in
+   * @throws TypeError if the source gives nothing to iterate over
+   */
+  constructor(owner: string, name: string, source: BatchSource, epoch: number) {
+    checkBatchSource(owner, name, source);
     const batches = typeof source === 'function' ? source(epoch) : source;
+    if (typeof source === 'function') {
+      checkIterable(owner, name, batches, `a function that returned `);
+    }
+    this.#owner = owner;
+    this.#name = name;
     const { length } = batches as { length?: unknown };
     this.length = typeof length === 'number' ? length : null;
-    if (typeof batches === 'object' && Symbol.asyncIterator in batches) {
-      this.#iterator = batches[Symbol.asyncIterator]();
-    } else if (typeof batches === 'object' && Symbol.iterator in batches) {
-      this.#iterator = batches[Symbol.iterator]();
-    } else {
-      throw new TypeError(
-        `${owner}: the batches must be an iterable or a function that returns one, got ${describe(batches)}`,
-      );
-    }
+    this.#iterator =
+      Symbol.asyncIterator in batches
+        ? batches[Symbol.asyncIterator]()
+        : batches[Symbol.iterator]();
   }
 
-  /** The next `count` batches, fewer at the end, none behind it. */
+  /**
+   * The next `count` batches, fewer at the end, none behind it.
+   * @throws TypeError, RangeError for what is no batch
+   */
   async take(count: number): Promise<Batch[]> {
     const taken: Batch[] = [];
     while (taken.length < count) {
       const result = await this.#iterator.next();
       if (result.done === true) break;
+      checkBatch(this.#owner, `batch ${++this.#taken} of ${this.#name}`, result.value);
       taken.push(result.value);
     }
     return taken;

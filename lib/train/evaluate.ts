@@ -1,7 +1,13 @@
 /** Validation: the loss of data that is not trained on. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { checkModel } from '../decode/checkModel.js';
 import type { Transformer } from '../nn/transformer.js';
-import { checkOptions } from '../runtime/options.js';
+import {
+  checkFunction,
+  checkInteger,
+  checkRequiredOptions,
+  checkSignal,
+} from '../runtime/options.js';
 import { noGrad } from '../tensor/autograd.js';
 import { inScope } from './inScope.js';
 import { BatchReader, type BatchSource } from './batchSource.js';
@@ -34,16 +40,24 @@ export interface Evaluation {
 /**
  * Computes the token-mean loss in eval mode and without gradients, then restores the mode that
  * the model was in. Between the batches the event loop gets a turn.
+ *
+ * @throws TypeError, RangeError for a fault in the arguments, or what is no batch
  */
 export async function evaluate(
   model: Transformer,
   source: BatchSource,
   options: EvaluateOptions,
 ): Promise<Evaluation> {
-  checkOptions('evaluate', options, ['pad', 'epoch', 'signal', 'onBatch']);
+  const owner = 'evaluate';
+  checkModel(owner, model);
+  checkRequiredOptions(owner, options, ['pad', 'epoch', 'signal', 'onBatch'], 'pad');
   const { pad, epoch = 1, signal, onBatch } = options;
+  checkInteger(owner, 'pad', pad, 0);
+  checkInteger(owner, 'epoch', epoch, 1);
+  checkSignal(owner, 'signal', signal);
+  if (onBatch !== undefined) checkFunction(owner, 'onBatch', onBatch);
   const wasTraining = model.training;
-  const batches = new BatchReader('evaluate', source, epoch);
+  const batches = new BatchReader(owner, 'source', source, epoch);
   const mean = new TokenMean();
   let count = 0;
   const state = (complete: boolean): Evaluation => ({

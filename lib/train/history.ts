@@ -1,4 +1,5 @@
 /** What a training run was: one record a step, a validation batch and an epoch. */
+import { checkArray, checkObject } from '../runtime/options.js';
 
 /** One optimizer step. */
 export interface StepRecord {
@@ -50,9 +51,18 @@ export interface History {
 
 /** The text of `history.json`. Numbers that JSON lacks are strings: `"NaN"`, `"Infinity"`. */
 export function historyJson(history: History): string {
+  checkHistory('historyJson', history);
   const text = JSON.stringify(history, (_key, value: unknown) =>
     typeof value === 'number' && !Number.isFinite(value) ? String(value) : value,
   );
   // One record a line: readable, and still small.
   return `${text.replaceAll('},{', '},\n{')}\n`;
+}
+
+/** @throws TypeError unless it has its lists @internal */
+export function checkHistory(owner: string, value: unknown): asserts value is History {
+  const history = checkObject(owner, 'history', value, 'the history of a Trainer');
+  for (const name of ['steps', 'validationBatches', 'epochs']) {
+    checkArray(owner, `history.${name}`, history[name], 'an array');
+  }
 }

@@ -1,10 +1,13 @@
 /** The training loss: cross-entropy summed over the target tokens of a batch. */
 import type { Batch } from '../data/batch.js';
+import { checkModel } from '../decode/checkModel.js';
 import { crossEntropy } from '../nn/loss.js';
 import type { Transformer } from '../nn/transformer.js';
+import { checkInteger } from '../runtime/options.js';
 import { callTensor } from '../tensor/dispatch.js';
 import { tidy } from '../tensor/scope.js';
 import type { Tensor } from '../tensor/tensor.js';
+import { checkBatch } from './checkBatch.js';
 
 /**
  * The cross-entropy of a batch, summed over its target tokens; divide by their number for the
@@ -14,9 +17,13 @@ import type { Tensor } from '../tensor/tensor.js';
  * @param batch ids and masks `[B, S]`, `[B, T]`, `[B, 1, S]`, `[B, T, T]` on the model's device
  * @param pad the id in `batch.tgtY` that is no target
  * @returns a scalar that gradients flow through
+ * @throws TypeError for what is no model or no batch
  * @throws RangeError if `batch.ntokens` is not the number of targets other than `pad`
  */
 export function tokenLossSum(model: Transformer, batch: Batch, pad: number): Tensor {
+  checkModel('tokenLossSum', model);
+  checkBatch('tokenLossSum', 'batch', batch);
+  checkInteger('tokenLossSum', 'pad', pad, 0);
   return tidy(() => {
     const targets = batch.tgtY.flatten();
     const rows = callTensor('aten::nonzero', targets.ne(pad)).squeeze(1);

@@ -1,6 +1,6 @@
 /** The loss curves of a run as an SVG picture. */
-import { checkInteger, checkOptions } from '../runtime/options.js';
-import type { History } from './history.js';
+import { checkInteger, checkOptions, checkString } from '../runtime/options.js';
+import { checkHistory, type History } from './history.js';
 
 const colors = {
   step: '#a8c7ea',
@@ -32,9 +32,12 @@ export interface LossCurveOptions {
  * @returns a complete SVG document
  */
 export function lossCurve(history: History, options: LossCurveOptions = {}): string {
+  checkHistory('lossCurve', history);
   checkOptions('lossCurve', options, ['title', 'width', 'height']);
-  const width = checkInteger('lossCurve', 'width', options.width ?? 960, 700);
-  const height = checkInteger('lossCurve', 'height', options.height ?? 480, 150);
+  const { title: heading = 'Loss', width = 960, height = 480 } = options;
+  checkString('lossCurve', 'title', heading);
+  checkInteger('lossCurve', 'width', width, 700);
+  checkInteger('lossCurve', 'height', height, 150);
   const plotWidth = width - margin.left - margin.right;
   const plotHeight = height - margin.top - margin.bottom;
 
@@ -47,11 +50,12 @@ export function lossCurve(history: History, options: LossCurveOptions = {}): str
     validationLoss === null ? [] : [{ x: step, y: validationLoss }],
   );
   const finite = [...steps, ...train, ...validation].filter(({ y }) => Number.isFinite(y));
-  const title = escapeXml(options.title ?? 'Loss');
-  const lastStep = Math.max(1, ...finite.map(({ x }) => x));
+  const title = escapeXml(heading);
+  // One by one: a call takes far fewer arguments than a long run has epochs.
+  const lastStep = finite.reduce((most, { x }) => Math.max(most, x), 1);
   const yTicks = ticks(
-    Math.min(...finite.map(({ y }) => y), Infinity),
-    Math.max(...finite.map(({ y }) => y), -Infinity),
+    finite.reduce((least, { y }) => Math.min(least, y), Infinity),
+    finite.reduce((most, { y }) => Math.max(most, y), -Infinity),
     6,
   );
   const low = yTicks.at(0) ?? 0;

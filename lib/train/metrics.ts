@@ -1,4 +1,5 @@
 /** The figures that training keeps: token means and the best epoch. */
+import { checkInteger, checkNumber, checkObject } from '../runtime/options.js';
 
 /** The mean loss of a token over batches of different size. */
 export class TokenMean {
@@ -10,6 +11,8 @@ export class TokenMean {
    * @param tokens how many target tokens it has
    */
   add(lossSum: number, tokens: number): void {
+    checkNumber('TokenMean.add', 'lossSum', lossSum);
+    checkInteger('TokenMean.add', 'tokens', tokens, 0);
     this.#lossSum += lossSum;
     this.#tokens += tokens;
   }
@@ -41,6 +44,11 @@ export class BestModel {
 
   /** @param best from an earlier run that is continued; default none */
   constructor(best: BestEpoch | null = null) {
+    if (best !== null) {
+      const { epoch, loss } = checkObject('BestModel', 'best', best, '{ epoch, loss } or null');
+      checkInteger('BestModel', 'best.epoch', epoch, 1);
+      checkNumber('BestModel', 'best.loss', loss);
+    }
     this.#best = best;
   }
 
@@ -51,6 +59,8 @@ export class BestModel {
 
   /** Takes an epoch's loss; true if it is the new best. */
   consider(epoch: number, loss: number): boolean {
+    checkInteger('BestModel.consider', 'epoch', epoch, 1);
+    checkNumber('BestModel.consider', 'loss', loss);
     if (!Number.isFinite(loss)) return false;
     if (this.#best !== null && loss >= this.#best.loss) return false;
     this.#best = { epoch, loss };

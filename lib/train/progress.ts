@@ -1,4 +1,5 @@
 /** What training tells while it runs. */
+import { checkFunction, checkMethods } from '../runtime/options.js';
 import type { EpochRecord } from './history.js';
 
 /** What a reporter hears after a batch. */
@@ -55,11 +56,14 @@ export class ProgressBar implements TrainingReporter {
   /**
    * @param stream default `process.stderr`
    * @param now clock in milliseconds, for tests; default `performance.now`
+   * @throws TypeError for a stream without `write`, or a clock that is no function
    */
   constructor(
     stream: ProgressStream = process.stderr,
     now: () => number = () => performance.now(),
   ) {
+    checkMethods('ProgressBar', 'stream', stream, ['write'], 'a stream such as process.stderr');
+    checkFunction('ProgressBar', 'now', now, 'a function that returns milliseconds');
     this.#stream = stream;
     this.#now = now;
     this.#start = now();

@@ -7,6 +7,7 @@ import { temporarySibling, releaseTemporary } from '../io/temporary.js';
 import { saveModel, type SaveModelOptions } from '../io/checkpoint.js';
 import { TorchError } from '../runtime/errors.js';
 import type { Transformer } from '../nn/transformer.js';
+import { lockRun, type RunLock } from './runLock.js';
 import { historyJson, type History } from './history.js';
 import { lossCurve } from './lossCurve.js';
 
@@ -32,6 +33,21 @@ export class RunFolder {
   async models(): Promise<string[]> {
     const names = await readdir(this.path).catch(() => [] as string[]);
     return names.filter((name) => name === 'best' || name === 'last').sort();
+  }
+
+  /**
+   * Makes the folder, and keeps other trainings out of it until the lock is released.
+   *
+   * @throws TorchError ERR_CHECKPOINT, also while another training writes to it
+   */
+  async lock(): Promise<RunLock> {
+    try {
+      await makeFolder(this.path);
+      return await lockRun(this.path, this.path);
+    } catch (error) {
+      if (error instanceof TorchError) throw error;
+      throw saveFault(this.path, error);
+    }
   }
 
   /**

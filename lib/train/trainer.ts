@@ -2,16 +2,24 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Batch } from '../data/batch.js';
 import { checkSpecialIds } from '../data/specialIds.js';
+import { checkModel } from '../decode/checkModel.js';
 import { Translator } from '../decode/translator.js';
 import type { Transformer } from '../nn/transformer.js';
 import { Adam } from '../optim/adam.js';
 import { clipGradNorm } from '../optim/clipGradNorm.js';
 import type { Schedule } from '../optim/schedule.js';
 import { TorchError } from '../runtime/errors.js';
-import { checkInteger, checkOptions } from '../runtime/options.js';
 import type { Tensor } from '../tensor/tensor.js';
 import { batchOn } from './batchOn.js';
 import { BatchReader, type BatchSource } from './batchSource.js';
+import {
+  checkFitArguments,
+  checkParameters,
+  checkRate,
+  checkTrainerOptions,
+  scheduleOf,
+} from './checkTrainer.js';
+import { warningsOf } from './epochWarnings.js';
 import { evaluate, type Evaluation } from './evaluate.js';
 import type { EpochRecord, History } from './history.js';
 import { inScope } from './inScope.js';
@@ -19,14 +27,7 @@ import { tokenLossSum } from './loss.js';
 import { BestModel, TokenMean } from './metrics.js';
 import { ProgressBar, type TrainingReporter } from './progress.js';
 import { RunFolder } from './runFolder.js';
-import {
-  checkTrainerOptions,
-  type FitOptions,
-  type FitResult,
-  type TrainerOptions,
-  type TrainingOptimizer,
-} from './trainerOptions.js';
-import { warmup } from './warmup.js';
+import type { FitOptions, FitResult, TrainerOptions, TrainingOptimizer } from './trainerOptions.js';
 
 /** What one optimizer step came to. */
 type StepOutcome =
@@ -62,7 +63,8 @@ export class Trainer {
   readonly history: History = { steps: [], validationBatches: [], epochs: [] };
   readonly #options: TrainerOptions;
   readonly #parameters: Tensor[];
-  readonly #schedule: Schedule;
+  /** Null: the optimizer keeps the rate that it came with. */
+  readonly #schedule: Schedule | null;
   readonly #accumulate: number;
   readonly #ownOptimizer: Adam | null;
   readonly #reporter: TrainingReporter | null;
@@ -70,9 +72,11 @@ export class Trainer {
   readonly #best = new BestModel();
   #epoch = 0;
   #step = 0;
+  #fitting = false;
 
-  /** @throws TypeError, RangeError for options out of range */
+  /** @throws TypeError, RangeError for what is no model, and for options out of range */
   constructor(model: Transformer, options: TrainerOptions) {
+    checkModel('Trainer', model);
     checkTrainerOptions(options);
     const { outFeatures: vocabSize } = model.generator.proj;
     const { tokenizer } = options;
@@ -86,7 +90,8 @@ export class Trainer {
     this.model = model;
     this.#options = options;
     this.#parameters = model.parameters().filter((parameter) => parameter.requiresGrad);
-    this.#schedule = options.schedule ?? warmup(options.learningRate ?? 5e-4, options.warmup ?? 0);
+    this.#schedule = scheduleOf(options);
+    checkParameters(options.optimizer, this.#parameters);
     this.#accumulate = options.accumulate ?? 1;
     this.#ownOptimizer = options.optimizer === undefined ? new Adam(this.#parameters) : null;
     this.optimizer = options.optimizer ?? (this.#ownOptimizer as Adam);
@@ -98,13 +103,28 @@ export class Trainer {
    * Trains for `epochs` more epochs. A second call goes on where the first ended.
    *
    * @param train batches of each epoch
+   * @throws TypeError, RangeError for a fault in the arguments, what is no batch, or while another
+   *   `fit` of this trainer is running
    * @throws TorchError ERR_NON_FINITE for a loss or gradient that is not finite (option
-   *   `nonFinite`), ERR_CHECKPOINT if the run cannot be saved
+   *   `nonFinite`), ERR_CHECKPOINT if the run cannot be saved, or another training writes to `out`
    */
   async fit(train: BatchSource, options: FitOptions): Promise<FitResult> {
-    checkOptions('Trainer.fit', options, ['epochs', 'validation', 'signal']);
-    const { validation, signal } = options;
-    const lastEpoch = this.#epoch + checkInteger('Trainer.fit', 'epochs', options.epochs, 1);
+    checkFitArguments(train, options, this.#fitting);
+    this.#fitting = true;
+    try {
+      const lock = await this.#folder?.lock();
+      try {
+        return await this.#fit(train, options);
+      } finally {
+        await lock?.release();
+      }
+    } finally {
+      this.#fitting = false;
+    }
+  }
+
+  async #fit(train: BatchSource, { epochs, validation, signal }: FitOptions): Promise<FitResult> {
+    const lastEpoch = this.#epoch + epochs;
     const stepsBefore = this.#step;
     if (this.#epoch === 0 && this.#step === 0) {
       await this.#folder?.prepare(this.#options.overwrite ?? false);
@@ -145,7 +165,7 @@ export class Trainer {
   ): Promise<EpochTraining> {
     const start = performance.now();
     const mean = new TokenMean();
-    const batches = new BatchReader('Trainer.fit', source, epoch);
+    const batches = new BatchReader('Trainer.fit', 'train', source, epoch);
     let batch = 0;
     let emptyBatches = 0;
     let skippedSteps = 0;
@@ -226,7 +246,10 @@ export class Trainer {
     if (!Number.isFinite(norm)) {
       return { kind: 'skipped', fault: `the norm of the gradients is ${norm}`, ...counts };
     }
-    this.optimizer.lr = this.#schedule(this.#step + 1);
+    if (this.#schedule !== null) {
+      const step = this.#step + 1;
+      this.optimizer.lr = checkRate('Trainer.fit', `schedule(${step})`, this.#schedule(step));
+    }
     await this.optimizer.stepAsync();
     this.#step++;
     return { kind: 'taken', lossSum, tokens, ...counts };
@@ -351,25 +374,6 @@ export class Trainer {
 /** What a model writes early on may hold anything, control codes of the terminal too. */
 function printable(text: string): string {
   return text.replace(/\p{Cc}+/gu, ' ');
-}
-
-function warningsOf(record: EpochRecord): string[] {
-  const warnings: string[] = [];
-  if (record.validationLoss !== null && !Number.isFinite(record.validationLoss)) {
-    warnings.push(
-      `warning: the validation loss of epoch ${record.epoch} is ${record.validationLoss}; ` +
-        'it is never the best model',
-    );
-  }
-  if (record.skippedBatches > 0) {
-    warnings.push(`warning: ${record.skippedBatches} batches without a target token were skipped`);
-  }
-  if (record.skippedSteps > 0) {
-    warnings.push(
-      `warning: ${record.skippedSteps} steps were skipped: loss or gradients not finite`,
-    );
-  }
-  return warnings;
 }
 
 function isNonFinite(error: unknown): boolean {

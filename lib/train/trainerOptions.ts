@@ -3,7 +3,6 @@ import type { SpecialIds } from '../data/specialIds.js';
 import type { Tokenizer } from '../data/tokenizer.js';
 import type { TranslationColumns } from '../io/modelConfig.js';
 import type { Schedule } from '../optim/schedule.js';
-import { checkInteger, checkOptions, describe } from '../runtime/options.js';
 import type { BatchSource } from './batchSource.js';
 import type { History } from './history.js';
 import type { BestEpoch } from './metrics.js';
@@ -19,13 +18,20 @@ export interface TrainingOptimizer {
 export interface TrainerOptions {
   /** Ids of pad (which the loss leaves out), bos and eos. */
   specialIds: SpecialIds;
-  /** Default 5e-4 (ours: seed 001 leaves it to its configuration). */
+  /**
+   * Default: the rate of `optimizer`, without one 5e-4 (ours: seed 001 leaves it to its
+   * configuration).
+   */
   learningRate?: number;
   /** Steps over which the rate grows from 0 to `learningRate`. Default 0. */
   warmup?: number;
   /** Rate by step, in place of `learningRate` and `warmup`; for example `noam({ dModel })`. */
   schedule?: Schedule;
-  /** Default: `Adam` with PyTorch's betas, as in seed 001. Its rate is set at every step. */
+  /**
+   * Default: `Adam` with PyTorch's betas, as in seed 001. With `learningRate`, `warmup` or
+   * `schedule` its rate is set at every step; without them it is left alone, that of each of its
+   * groups too.
+   */
   optimizer?: TrainingOptimizer;
   /**
    * Batches whose gradients make one optimizer step. The loss of a step is the sum over all their
@@ -53,23 +59,6 @@ export interface TrainerOptions {
   reporter?: TrainingReporter | null;
 }
 
-const optionNames = [
-  'specialIds',
-  'learningRate',
-  'warmup',
-  'schedule',
-  'optimizer',
-  'accumulate',
-  'clip',
-  'nonFinite',
-  'out',
-  'overwrite',
-  'tokenizer',
-  'columns',
-  'samples',
-  'reporter',
-];
-
 export interface FitOptions {
   /** How many times to go through the training data. */
   epochs: number;
@@ -89,34 +78,4 @@ export interface FitResult {
   /** Best epoch by validation loss; null without validation, or if no loss was finite. */
   readonly best: BestEpoch | null;
   readonly history: History;
-}
-
-/** @throws TypeError, RangeError for options out of range @internal */
-export function checkTrainerOptions(options: TrainerOptions): void {
-  checkOptions('Trainer', options, optionNames);
-  if (options === undefined) {
-    throw new TypeError('Trainer: options with specialIds are needed, got undefined');
-  }
-  const { specialIds, accumulate, clip, nonFinite, schedule, samples, tokenizer } = options;
-  if (typeof specialIds !== 'object' || specialIds === null) {
-    throw new TypeError(
-      `Trainer: specialIds must be { pad, bos, eos }, got ${describe(specialIds)}`,
-    );
-  }
-  if (accumulate !== undefined) checkInteger('Trainer', 'accumulate', accumulate, 1);
-  if (clip !== undefined && !(typeof clip === 'number' && clip > 0)) {
-    throw new RangeError(`Trainer: clip must be a number above 0, got ${describe(clip)}`);
-  }
-  if (nonFinite !== undefined && nonFinite !== 'stop' && nonFinite !== 'skip') {
-    throw new TypeError(`Trainer: nonFinite must be 'stop' or 'skip', got ${describe(nonFinite)}`);
-  }
-  if (
-    schedule !== undefined &&
-    (options.learningRate !== undefined || options.warmup !== undefined)
-  ) {
-    throw new TypeError('Trainer: give either schedule, or learningRate and warmup');
-  }
-  if (samples !== undefined && samples.length > 0 && tokenizer === undefined) {
-    throw new TypeError('Trainer: samples need the tokenizer; pass it as an option');
-  }
 }

@@ -1,0 +1,138 @@
+/** Checks at the doors of the trainer. */
+import { checkTokenizer } from '../data/checkData.js';
+import { checkPositive } from '../nn/check.js';
+import { Optimizer } from '../optim/optimizer.js';
+import type { Schedule } from '../optim/schedule.js';
+import {
+  checkBoolean,
+  checkFiniteNumber,
+  checkFunction,
+  checkInteger,
+  checkMethods,
+  checkNumber,
+  checkObject,
+  checkPath,
+  checkRequiredOptions,
+  checkSignal,
+  checkString,
+  checkStrings,
+  describe,
+} from '../runtime/options.js';
+import type { Tensor } from '../tensor/tensor.js';
+import { checkBatchSource } from './batchSource.js';
+import type { FitOptions, TrainerOptions, TrainingOptimizer } from './trainerOptions.js';
+import { warmup } from './warmup.js';
+
+const optionNames = [
+  'specialIds',
+  'learningRate',
+  'warmup',
+  'schedule',
+  'optimizer',
+  'accumulate',
+  'clip',
+  'nonFinite',
+  'out',
+  'overwrite',
+  'tokenizer',
+  'columns',
+  'samples',
+  'reporter',
+];
+
+/** @throws TypeError, RangeError for options out of range */
+export function checkTrainerOptions(options: TrainerOptions): void {
+  const owner = 'Trainer';
+  checkRequiredOptions(owner, options, optionNames, 'specialIds');
+  const { learningRate, warmup, schedule, optimizer, accumulate, clip, nonFinite } = options;
+  // Their fit to the vocabulary is checked with the model.
+  checkObject(owner, 'specialIds', options.specialIds, '{ pad, bos, eos }');
+  if (learningRate !== undefined) checkPositive(owner, 'learningRate', learningRate);
+  if (warmup !== undefined) checkInteger(owner, 'warmup', warmup, 0);
+  if (schedule !== undefined) {
+    const expected = 'a function of the step such as noam({ dModel })';
+    checkFunction(owner, 'schedule', schedule, expected);
+    if (learningRate !== undefined || warmup !== undefined) {
+      throw new TypeError(`${owner}: give either schedule, or learningRate and warmup`);
+    }
+  }
+  if (optimizer !== undefined) checkOptimizer(owner, optimizer);
+  if (accumulate !== undefined) checkInteger(owner, 'accumulate', accumulate, 1);
+  if (clip !== undefined && !(checkNumber(owner, 'clip', clip) > 0)) {
+    throw new RangeError(`${owner}: clip must be a number above 0, got ${describe(clip)}`);
+  }
+  if (nonFinite !== undefined && nonFinite !== 'stop' && nonFinite !== 'skip') {
+    throw new TypeError(`${owner}: nonFinite must be 'stop' or 'skip', got ${describe(nonFinite)}`);
+  }
+  checkReports(owner, options);
+}
+
+/** What the trainer writes and tells. */
+function checkReports(owner: string, options: TrainerOptions): void {
+  const { out, overwrite, tokenizer, columns, samples, reporter } = options;
+  if (out !== undefined) checkPath(owner, 'out', out);
+  if (overwrite !== undefined) checkBoolean(owner, 'overwrite', overwrite);
+  if (tokenizer !== undefined) checkTokenizer(owner, tokenizer);
+  if (columns !== undefined) {
+    const form = '{ source, target } with the names of two columns';
+    const { source, target } = checkObject(owner, 'columns', columns, form);
+    checkString(owner, 'columns.source', source);
+    checkString(owner, 'columns.target', target);
+  }
+  if (samples !== undefined) {
+    checkStrings(owner, 'samples', samples);
+    if (samples.length > 0 && tokenizer === undefined) {
+      throw new TypeError(`${owner}: samples need the tokenizer; pass it as an option`);
+    }
+  }
+  if (reporter !== undefined && reporter !== null) {
+    const methods = ['batch', 'epoch', 'message', 'finish'];
+    const expected = `null or a reporter with the methods ${methods.join(', ')}`;
+    checkMethods(owner, 'reporter', reporter, methods, expected);
+  }
+}
+
+function checkOptimizer(owner: string, optimizer: unknown): void {
+  const expected = 'an optimizer such as new Adam(model.parameters())';
+  checkMethods(owner, 'optimizer', optimizer, ['zeroGrad', 'stepAsync'], expected);
+  checkRate(owner, 'optimizer.lr', (optimizer as TrainingOptimizer).lr);
+}
+
+/** Checks a learning rate; returns it. @throws RangeError, TypeError */
+export function checkRate(owner: string, name: string, value: unknown): number {
+  const rate = checkFiniteNumber(owner, name, value);
+  if (rate >= 0) return rate;
+  throw new RangeError(`${owner}: ${name} must be at least 0, got ${rate}`);
+}
+
+/** @throws TypeError, RangeError for what `Trainer.fit` cannot work with, or while it works */
+export function checkFitArguments(train: unknown, options: FitOptions, running: boolean): void {
+  const owner = 'Trainer.fit';
+  checkBatchSource(owner, 'train', train);
+  checkRequiredOptions(owner, options, ['epochs', 'validation', 'signal'], 'epochs');
+  checkInteger(owner, 'epochs', options.epochs, 1);
+  checkSignal(owner, 'signal', options.signal);
+  if (options.validation !== undefined) checkBatchSource(owner, 'validation', options.validation);
+  if (running) {
+    throw new TypeError(`${owner}: a fit of this trainer is still running; await it first`);
+  }
+}
+
+/** An optimizer of another model would train nothing, without a word. */
+export function checkParameters(optimizer: unknown, parameters: readonly Tensor[]): void {
+  if (!(optimizer instanceof Optimizer)) return;
+  const own = new Set(parameters);
+  if (optimizer.parameters().some((parameter) => own.has(parameter))) return;
+  throw new TypeError(
+    'Trainer: optimizer has no trainable parameter of the model; make it with model.parameters()',
+  );
+}
+
+/** The schedule; null where the optimizer keeps the rate that it came with. */
+export function scheduleOf(options: TrainerOptions): Schedule | null {
+  const { schedule, learningRate, optimizer } = options;
+  if (schedule !== undefined) return schedule;
+  if (optimizer === undefined) return warmup(learningRate ?? 5e-4, options.warmup ?? 0);
+  if (learningRate === undefined && options.warmup === undefined) return null;
+  return warmup(learningRate ?? optimizer.lr, options.warmup ?? 0);
+}

@@ -1,0 +1,21 @@
+import type { EpochRecord } from './history.js';
+
+/** What a user should know of an epoch that did not go well, a sentence each. */
+export function warningsOf(record: EpochRecord): string[] {
+  const warnings: string[] = [];
+  if (record.validationLoss !== null && !Number.isFinite(record.validationLoss)) {
+    warnings.push(
+      `warning: the validation loss of epoch ${record.epoch} is ${record.validationLoss}; ` +
+        'it is never the best model',
+    );
+  }
+  if (record.skippedBatches > 0) {
+    warnings.push(`warning: ${record.skippedBatches} batches without a target token were skipped`);
+  }
+  if (record.skippedSteps > 0) {
+    warnings.push(
+      `warning: ${record.skippedSteps} steps were skipped: loss or gradients not finite`,
+    );
+  }
+  return warnings;
+}

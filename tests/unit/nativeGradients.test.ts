@@ -1,0 +1,91 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { call, callTensor, manualSeed, tensor, type Tensor } from 'torchformer';
+import { native } from '../../dist/tensor/dispatch.js';
+import { gradientError } from '../support/gradcheck.js';
+import { randomDoubles } from '../support/numbers.js';
+
+beforeEach(() => manualSeed(1));
+
+type Case = [name: string, fn: (...inputs: Tensor[]) => Tensor | Tensor[], inputs: () => Tensor[]];
+
+const causal = tensor(
+  [
+    [
+      [1, 0, 0],
+      [1, 1, 0],
+      [0, 0, 0],
+    ],
+  ],
+  { dtype: 'bool' },
+);
+
+/** The same draws at every call: a finite difference compares two of them. */
+function seeded<T>(compute: () => T): T {
+  manualSeed(7);
+  return compute();
+}
+
+function feedForward(name: string, activation: string, dropout: number): Case {
+  const gated = activation === 'swiglu';
+  return [
+    `${name} with ${activation} and dropout ${dropout}`,
+    (x, w1, b1, w2, b2, w3, b3) =>
+      seeded(() =>
+        callTensor(name, x, w1, b1, w2, b2, dropout, {
+          activation,
+          ...(gated ? { w_3: w3, b_3: b3 } : {}),
+        }),
+      ),
+    () => [
+      randomDoubles(2, 3, 4),
+      randomDoubles(5, 4),
+      randomDoubles(5),
+      randomDoubles(4, 5),
+      randomDoubles(4),
+      ...(gated ? [randomDoubles(5, 4), randomDoubles(5)] : []),
+    ],
+  ];
+}
+
+const cases: Case[] = [
+  [
+    'torchformer::dropout',
+    (x) => seeded(() => callTensor('torchformer::dropout', x, 0.3)),
+    () => [randomDoubles(4, 5)],
+  ],
+  ...['torchformer::rms_norm', 'torchformer::rms_norm_reference'].map((name): Case => [
+    name,
+    (x, scale) => callTensor(name, x, scale, 1e-3),
+    () => [randomDoubles(2, 3, 5), randomDoubles(5)],
+  ]),
+  ...['torchformer::layer_norm', 'torchformer::layer_norm_reference'].map((name): Case => [
+    name,
+    (x, scale, shift) => callTensor(name, x, scale, shift, 1e-3, { sample_std: true }),
+    () => [randomDoubles(2, 3, 5), randomDoubles(5), randomDoubles(5)],
+  ]),
+  ...['torchformer::attention', 'torchformer::attention_reference'].map((name): Case => [
+    name,
+    (q, k, v) => seeded(() => call(name, q, k, v, causal, 0.2, { need_weights: true }) as Tensor[]),
+    () => [randomDoubles(2, 3, 4), randomDoubles(2, 3, 4), randomDoubles(2, 3, 5)],
+  ]),
+  ...['torchformer::feed_forward', 'torchformer::feed_forward_reference'].flatMap((name) =>
+    ['relu', 'gelu', 'swiglu'].flatMap((activation) => [
+      feedForward(name, activation, 0),
+      feedForward(name, activation, 0.25),
+    ]),
+  ),
+];
+
+describe('finite differences in float64 confirm the gradients of', () => {
+  it.each(cases)('%s', (_name, fn, inputs) => {
+    expect(gradientError(fn, inputs())).toBeLessThan(1e-8);
+  });
+});
+
+it('no op of ours is without such a test', () => {
+  const tested = new Set(cases.map(([name]) => name.split(' ')[0]));
+  const own = native()
+    .listOps()
+    .filter((name) => name.startsWith('torchformer::'));
+  expect(own.filter((name) => !tested.has(name))).toEqual([]);
+});
