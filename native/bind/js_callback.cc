@@ -151,8 +151,9 @@ class JsNode final : public torch::autograd::Node {
   variable_list apply(variable_list&& gradients) override {
     if (released_) {
       throw BridgeError("ERR_ARGUMENT",
-                        name_ + ": backward through the graph a second time; the saved tensors "
-                                "are freed after the first unless it had { retainGraph: true }");
+                        name_ +
+                            ": backward through the graph a second time; the saved tensors "
+                            "are freed after the first unless it had { retainGraph: true }");
     }
     return callback_(gradients);
   }
@@ -183,9 +184,9 @@ Napi::Value attachBackward(const Napi::CallbackInfo& info) {
   Environment& environment = Environment::of(info.Env());
   const variable_list inputs = readTensors(environment, info[1], "inputs");
   const variable_list outputs = readTensors(environment, info[2], "outputs");
-  const auto node = c10::make_intrusive<JsNode>(environment, stringOf(info[0], "name"),
-                                                info[3].As<Napi::Function>(),
-                                                info[4].As<Napi::Function>());
+  const auto node =
+      c10::make_intrusive<JsNode>(environment, stringOf(info[0], "name"),
+                                  info[3].As<Napi::Function>(), info[4].As<Napi::Function>());
   node->set_next_edges(torch::autograd::collect_next_edges(inputs));
   const Napi::Array results = Napi::Array::New(info.Env(), outputs.size());
   for (size_t i = 0; i < outputs.size(); i++) {

@@ -65,8 +65,7 @@ class JsCallback {
   void release();
 
  private:
-  torch::autograd::variable_list callOnLoop(
-      const torch::autograd::variable_list& gradients) const;
+  torch::autograd::variable_list callOnLoop(const torch::autograd::variable_list& gradients) const;
 
   std::shared_ptr<CallbackRegistry> registry_;
   size_t id_;
