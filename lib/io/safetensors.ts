@@ -1,6 +1,7 @@
 /** Reading and writing safetensors files, with one piece of one tensor in memory at a time. */
 import { open, type FileHandle } from 'node:fs/promises';
-import { checkOptions, describe } from '../runtime/options.js';
+import { checkObject, checkOptions, checkPath, describe } from '../runtime/options.js';
+import { checkTensor } from '../tensor/check.js';
 import { empty, fromBytes } from '../tensor/create.js';
 import type { Device } from '../tensor/device.js';
 import { tidy } from '../tensor/scope.js';
@@ -55,6 +56,7 @@ export class SafetensorsFile {
 
   /** @internal See {@link readSafetensors}. */
   static async open(path: string): Promise<SafetensorsFile> {
+    checkPath('SafetensorsFile.open', 'path', path);
     let handle: FileHandle;
     try {
       handle = await open(path, 'r');
@@ -188,6 +190,7 @@ export class SafetensorsFile {
  * @throws TorchError ERR_CHECKPOINT naming the file and the fault
  */
 export async function readSafetensors(path: string): Promise<SafetensorsFile> {
+  checkPath('readSafetensors', 'path', path);
   return SafetensorsFile.open(path);
 }
 
@@ -225,6 +228,7 @@ async function readFully(
  *
  * @param tensors by name, such as a module's `stateDict()`
  * @param metadata free texts for the header; default none
+ * @throws TypeError for what is no path, no Tensor by name, or no text by name
  * @throws TorchError ERR_CHECKPOINT if it cannot be saved; the old file is then unchanged
  */
 export async function writeSafetensors(
@@ -232,6 +236,7 @@ export async function writeSafetensors(
   tensors: ReadonlyMap<string, Tensor> | Readonly<Record<string, Tensor>>,
   metadata: Readonly<Record<string, string>> = {},
 ): Promise<void> {
+  checkPath('writeSafetensors', 'path', path);
   const write = safetensorsWriter(tensors, metadata);
   await writeFileAtomically(path, write);
 }
@@ -241,11 +246,17 @@ export function safetensorsWriter(
   tensors: ReadonlyMap<string, Tensor> | Readonly<Record<string, Tensor>>,
   metadata: Readonly<Record<string, string>>,
 ): (sink: ByteSink) => Promise<void> {
+  const owner = 'writeSafetensors';
+  checkObject(owner, 'tensors', tensors, 'a Map or an object of Tensors by name');
+  checkObject(owner, 'metadata', metadata, 'an object of strings');
   const entries =
     tensors instanceof Map
       ? [...(tensors as ReadonlyMap<string, Tensor>)]
       : Object.entries(tensors as Readonly<Record<string, Tensor>>);
-  for (const [name] of entries) checkName(name);
+  for (const [name, tensor] of entries) {
+    checkName(name);
+    checkTensor(owner, `tensors ${JSON.stringify(name)}`, tensor);
+  }
   for (const [key, text] of Object.entries(metadata)) {
     if (typeof text !== 'string') {
       throw new TypeError(

@@ -39,6 +39,21 @@ variable_list readGradients(const Environment& environment, const Napi::Object& 
   return gradients;
 }
 
+// The event loop's thread is in a backward pass while this lives.
+class LoopWait {
+ public:
+  explicit LoopWait(Environment& environment) : flag_(environment.loopWaitsForBackward) {
+    before_ = flag_.exchange(true);
+  }
+  ~LoopWait() { flag_ = before_; }
+  LoopWait(const LoopWait&) = delete;
+  LoopWait& operator=(const LoopWait&) = delete;
+
+ private:
+  std::atomic<bool>& flag_;
+  bool before_;
+};
+
 struct BackwardCall {
   variable_list tensors;
   variable_list gradients;
@@ -72,7 +87,11 @@ struct BackwardCall {
 
 Napi::Value backward(const Napi::CallbackInfo& info) {
   const BackwardCall call(info);
-  Environment::of(info.Env()).runNow([&] { call.run(); });
+  Environment& environment = Environment::of(info.Env());
+  environment.runNow([&] {
+    const LoopWait wait(environment);
+    call.run();
+  });
   return info.Env().Undefined();
 }
 
@@ -108,6 +127,7 @@ Napi::Value gradients(const Napi::CallbackInfo& info) {
   const bool allowUnused = boolOf(options.Get("allowUnused"), "allowUnused");
   variable_list results;
   environment.runNow([&] {
+    const LoopWait wait(environment);
     results = torch::autograd::grad(outputs, inputs, outputGradients, retainGraph, createGraph,
                                     allowUnused);
   });

@@ -7,6 +7,7 @@
 #include <ATen/core/Generator.h>
 #include <napi.h>
 
+#include <atomic>
 #include <cstddef>
 #include <memory>
 #include <optional>
@@ -66,6 +67,8 @@ struct Environment {
   int threadCount;
   std::unique_ptr<Worker> worker;
   std::shared_ptr<CallbackRegistry> callbacks;
+  // Whether the event loop's thread waits for a backward pass, which may run on other threads.
+  std::atomic<bool> loopWaitsForBackward{false};
   // What a JS function threw that the backward pass had called.
   std::optional<Napi::Error> callbackError;
   // Bound ops live as long as the environment: async jobs hold plain pointers to them, and there

@@ -97,8 +97,15 @@ variable_list JsCallback::callOnLoop(const variable_list& gradients) const {
 
 variable_list JsCallback::operator()(const variable_list& gradients) const {
   if (registry_->isLoopThread()) return callOnLoop(gradients);
+  Environment& environment = registry_->environment();
+  // On a GPU the engine runs the pass on threads of its own while the caller of backward() waits.
+  if (environment.loopWaitsForBackward && !Worker::isWorkerThread()) {
+    throw BridgeError("ERR_DEVICE",
+                      "a JavaScript gradient hook in a backward pass on a GPU would wait for the "
+                      "thread that waits for the pass; use backwardAsync()");
+  }
   variable_list results;
-  registry_->environment().asyncWorker().runOnLoop([&] { results = callOnLoop(gradients); });
+  environment.asyncWorker().runOnLoop([&] { results = callOnLoop(gradients); });
   return results;
 }
 

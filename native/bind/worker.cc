@@ -6,6 +6,13 @@
 #include "errors.h"
 
 namespace torchformer::bind {
+namespace {
+
+thread_local bool onWorkerThread = false;
+
+}  // namespace
+
+bool Worker::isWorkerThread() { return onWorkerThread; }
 
 struct Worker::LoopTask {
   virtual ~LoopTask() = default;
@@ -112,6 +119,7 @@ void Worker::runOnLoop(std::function<void()> call) {
 }
 
 void Worker::run() {
+  onWorkerThread = true;
   bool open = true;
   while (open) {
     std::unique_ptr<Pending> pending;

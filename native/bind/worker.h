@@ -34,6 +34,9 @@ class Worker {
   // Returns the promise.
   Napi::Value submit(Job job);
 
+  // Whether the caller runs on the native thread of some environment.
+  static bool isWorkerThread();
+
   // Called by native work on another thread than the event loop's: runs `call` there, with the
   // caller's autograd state, and waits. Throws what `call` throws, or when the environment ends.
   void runOnLoop(std::function<void()> call);

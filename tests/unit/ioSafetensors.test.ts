@@ -373,6 +373,26 @@ describe('reading and writing', () => {
     value.dispose();
     expect(readdirSync(folder)).not.toContain('refused.safetensors');
   });
+
+  test.each<[string, unknown, unknown, unknown, string]>([
+    ['no path', undefined, {}, {}, 'path must be a path, got undefined'],
+    ['no tensors', 'ok', undefined, {}, 'tensors must be a Map or an object of Tensors by name'],
+    ['a list', 'ok', [], {}, 'tensors must be a Map or an object of Tensors by name, got an array'],
+    ['a number in it', 'ok', { a: 5 }, {}, 'tensors "a" must be a Tensor, got 5'],
+    ['metadata null', 'ok', {}, null, 'metadata must be an object of strings, got null'],
+  ])('%s to write is refused', async (_, path, tensors, metadata, message) => {
+    const target = path === 'ok' ? join(folder, 'refused.safetensors') : path;
+    const writing = writeSafetensors(target as never, tensors as never, metadata as never);
+    await expect(writing).rejects.toThrow(TypeError);
+    await expect(writing).rejects.toThrow(`writeSafetensors: ${message}`);
+    expect(readdirSync(folder)).not.toContain('refused.safetensors');
+  });
+
+  test('what is no path is refused', async () => {
+    await expect(readSafetensors(null as never)).rejects.toThrow(
+      'readSafetensors: path must be a path, got null',
+    );
+  });
 });
 
 describe('files over 2 GiB', () => {
