@@ -9,7 +9,7 @@ import { tidy } from '../tensor/scope.js';
 import type { Tensor } from '../tensor/tensor.js';
 import { checkIds } from '../nn/check.js';
 import type { Transformer } from '../nn/transformer.js';
-import { checkModel } from './checkModel.js';
+import { checkModel } from '../nn/checkModel.js';
 import { checkMaxLength } from './positionLimit.js';
 import { RecomputingStepDecoder, type StepDecoder } from './stepDecoder.js';
 

@@ -8,7 +8,7 @@ import type { Tensor } from '../tensor/tensor.js';
 import { checkIds } from '../nn/check.js';
 import { subsequentMask } from '../nn/mask.js';
 import type { Transformer } from '../nn/transformer.js';
-import { checkModel } from './checkModel.js';
+import { checkModel } from '../nn/checkModel.js';
 
 /**
  * What a search (greedy, beam) needs of a model. Rows are the targets still being written; all

@@ -19,7 +19,7 @@ import {
 } from '../runtime/options.js';
 import { checkDevice, type Device } from '../tensor/device.js';
 import { tidy } from '../tensor/scope.js';
-import { checkModel } from './checkModel.js';
+import { checkModel } from '../nn/checkModel.js';
 import { greedy, type Decoded } from './greedy.js';
 import { checkMaxLength, sourceLimit } from './positionLimit.js';
 

@@ -7,7 +7,8 @@ import { makeModel } from '../nn/makeModel.js';
 import { sharedVocabSize, vocabSizes } from '../nn/modelOptions.js';
 import type { Transformer } from '../nn/transformer.js';
 import { exchangePaths } from '../runtime/load.js';
-import { checkOptions, describe } from '../runtime/options.js';
+import { checkModel } from '../nn/checkModel.js';
+import { checkOptions, checkPath } from '../runtime/options.js';
 import type { Device } from '../tensor/device.js';
 import { getRngState, setRngState } from '../tensor/random.js';
 import { saveFault, writeAndFlush } from './atomicFile.js';
@@ -66,6 +67,8 @@ export async function saveModel(
   model: Transformer,
   options: SaveModelOptions = {},
 ): Promise<void> {
+  checkPath('saveModel', 'folder', folder);
+  checkModel('saveModel', model);
   checkOptions('saveModel', options, ['tokenizer', 'specialIds', 'columns', 'training']);
   const { tokenizer, specialIds = null, columns = null, training = null } = options;
   if (model.config === null) {
@@ -116,9 +119,7 @@ export async function loadModel(
   options: { device?: Device } = {},
 ): Promise<LoadedModel> {
   checkOptions('loadModel', options, ['device']);
-  if (typeof folder !== 'string' || folder === '') {
-    throw new TypeError(`loadModel: folder must be a path, got ${describe(folder)}`);
-  }
+  checkPath('loadModel', 'folder', folder);
   const found = await findModelFolder(folder);
   const { config, tokenizerText, weights } = await readFolder(found, openFiles, (files) =>
     files.weights.close(),
@@ -142,6 +143,7 @@ export async function loadModel(
  * @throws TorchError ERR_CHECKPOINT if there is none
  */
 export async function findModelFolder(folder: string): Promise<string> {
+  checkPath('findModelFolder', 'folder', folder);
   const candidates = [folder, join(folder, 'best'), join(folder, 'last')];
   for (const candidate of candidates) {
     if (await isFile(join(await currentFolder(candidate), configFile))) return candidate;

@@ -1,6 +1,6 @@
 /** Validation: the loss of data that is not trained on. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { checkModel } from '../decode/checkModel.js';
+import { checkModel } from '../nn/checkModel.js';
 import type { Transformer } from '../nn/transformer.js';
 import {
   checkFunction,

@@ -1,6 +1,6 @@
 /** The training loss: cross-entropy summed over the target tokens of a batch. */
 import type { Batch } from '../data/batch.js';
-import { checkModel } from '../decode/checkModel.js';
+import { checkModel } from '../nn/checkModel.js';
 import { crossEntropy } from '../nn/loss.js';
 import type { Transformer } from '../nn/transformer.js';
 import { checkInteger } from '../runtime/options.js';

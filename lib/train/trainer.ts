@@ -2,7 +2,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Batch } from '../data/batch.js';
 import { checkSpecialIds } from '../data/specialIds.js';
-import { checkModel } from '../decode/checkModel.js';
+import { checkModel } from '../nn/checkModel.js';
 import { Translator } from '../decode/translator.js';
 import type { Transformer } from '../nn/transformer.js';
 import { Adam } from '../optim/adam.js';

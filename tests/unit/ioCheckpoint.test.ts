@@ -17,6 +17,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import {
+  findModelFolder,
   Generator,
   getRngState,
   Linear,
@@ -365,5 +366,22 @@ describe('saving', () => {
     );
     expect(own.generator.proj).toBeInstanceOf(Linear);
     own.generator.dispose();
+  });
+});
+
+describe('arguments of no use', () => {
+  test.each([null, 5, '', {}])('a folder that is %o', async (folder) => {
+    const path = folder as string;
+    await expect(findModelFolder(path)).rejects.toThrow(/findModelFolder: folder must be a path/);
+    await expect(loadModel(path)).rejects.toThrow(/loadModel: folder must be a path/);
+    await expect(saveModel(path, null as never)).rejects.toThrow(
+      /saveModel: folder must be a path/,
+    );
+  });
+
+  test('a model that is none', async () => {
+    await expect(saveModel('folder', null as never)).rejects.toThrow(
+      /saveModel: model must be a Transformer/,
+    );
   });
 });

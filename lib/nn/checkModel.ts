@@ -1,5 +1,5 @@
-import { Module } from '../nn/module.js';
-import type { Transformer } from '../nn/transformer.js';
+import { Module } from './module.js';
+import type { Transformer } from './transformer.js';
 import { describe } from '../runtime/options.js';
 
 /**
