@@ -22,8 +22,8 @@ export type {
 export type { MultinomialOptions } from './methods/random.js';
 export type { AllcloseOptions } from './methods/comparison.js';
 export type { Sizes } from './methods/shape.js';
-export type { DiagonalOptions } from './methods/dimensions.js';
-export type { Dims, KeepdimOptions, ValuesAndIndices } from './methods/dims.js';
+export type { DiagonalOptions } from './methods/rearrangement.js';
+export type { Dims, KeepdimOptions, ValuesAndIndices } from './methods/dimensionArguments.js';
 export type { ReduceOptions, SoftmaxOptions, VarianceOptions } from './methods/reduction.js';
 export type { AminmaxOptions, BincountOptions, CumulateOptions } from './methods/statistics.js';
 export type {

@@ -9,8 +9,8 @@ import {
   formatShape,
 } from './check.js';
 import { call, callTensor, callTensors } from './dispatch.js';
-import type { KeepdimOptions } from './methods/dims.js';
-import { checkFloating, keepdimOf } from './methods/dims.js';
+import type { KeepdimOptions } from './methods/dimensionArguments.js';
+import { checkFloating, keepdimOf } from './methods/dimensionArguments.js';
 import type { Tensor } from './tensor.js';
 
 /** `'fro'` (Frobenius), `'nuc'` (nuclear), ±1, ±2 or ±Infinity. */

@@ -16,8 +16,8 @@ import {
   type Dims,
   type KeepdimOptions,
   type ValuesAndIndices,
-} from './dims.js';
-import { DimensionMethods } from './dimensions.js';
+} from './dimensionArguments.js';
+import { DimensionMethods } from './rearrangement.js';
 
 export interface ReduceOptions extends KeepdimOptions {
   /** Converts to this type before reducing. Default: as PyTorch, int64 for sums of integers. */

@@ -9,7 +9,7 @@ import {
   valuesAndIndices,
   type KeepdimOptions,
   type ValuesAndIndices,
-} from './dims.js';
+} from './dimensionArguments.js';
 import { StatisticsMethods } from './statistics.js';
 
 export interface SortOptions {

@@ -16,7 +16,7 @@ import {
   type Dims,
   type KeepdimOptions,
   type ValuesAndIndices,
-} from './dims.js';
+} from './dimensionArguments.js';
 import { ReductionMethods, type ReduceOptions, type VarianceOptions } from './reduction.js';
 
 export interface CumulateOptions {

@@ -15,7 +15,7 @@ import {
 import { callTensor, callTensors } from '../dispatch.js';
 import { isFloatingPoint } from '../dtype.js';
 import { Tensor } from '../tensor.js';
-import { alongDim } from './dims.js';
+import { alongDim } from './dimensionArguments.js';
 import { ShapeMethods, sizesOf, type Sizes } from './shape.js';
 
 export interface DiagonalOptions {
