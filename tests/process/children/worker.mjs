@@ -1,0 +1,68 @@
+// What a worker thread of workers.test.ts does: `task` and its data come in workerData.
+import { parentPort, workerData } from 'node:worker_threads';
+const {
+  batches,
+  isTensor,
+  makeModel,
+  manualSeed,
+  memory,
+  noGrad,
+  ones,
+  tensor,
+  tidy,
+  Trainer,
+  TranslationDataset,
+  callAsync,
+} = await import(workerData.package);
+
+const model = () => {
+  manualSeed(3);
+  return makeModel(20, { N: 1, dModel: 16, dFf: 32, h: 2, dropout: 0, attentionDropout: 0 });
+};
+
+const tasks = {
+  forwards() {
+    const transformer = model().eval();
+    const ids = tensor([[4, 5, 6]], { dtype: 'int64' });
+    const mask = ones([1, 1, 3], { dtype: 'bool' });
+    const before = memory().tensors;
+    let sum = 0;
+    for (let round = 0; round < 100; round++) {
+      sum = tidy(() => noGrad(() => transformer.forward(ids, ids, mask, mask).sum().item()));
+    }
+    parentPort.postMessage({ sum, left: memory().tensors - before });
+  },
+  async train() {
+    const specialIds = { pad: 0, bos: 1, eos: 2 };
+    const pairs = Array.from({ length: 64 }, (_, row) => ({
+      src: [1, 3 + (row % 17), 4, 2],
+      tgt: [1, 3 + (row % 17), 2],
+      row,
+    }));
+    const dataset = new TranslationDataset(pairs, { specialIds, vocabSize: 20 });
+    const trainer = new Trainer(model(), { specialIds, reporter: null });
+    const source = () => batches(dataset, { batchSize: 8 });
+    parentPort.postMessage('training');
+    await trainer.fit(source, { epochs: 100_000 });
+  },
+  async longOp() {
+    const big = ones([1500, 1500]);
+    const jobs = Array.from({ length: 20 }, () => callAsync('aten::mm', big, big));
+    parentPort.postMessage('computing');
+    await Promise.all(jobs);
+  },
+  takeTensor() {
+    parentPort.once('message', (value) => {
+      let outcome = 'used';
+      try {
+        ones([1]).add(value);
+      } catch (error) {
+        outcome = error.message;
+      }
+      parentPort.postMessage({ isTensor: isTensor(value), outcome });
+    });
+    parentPort.postMessage('ready');
+  },
+};
+
+await tasks[workerData.task]();

@@ -1,0 +1,78 @@
+import { once } from 'node:events';
+import { pathToFileURL } from 'node:url';
+import { join } from 'node:path';
+import { Worker } from 'node:worker_threads';
+import { describe, expect, it } from 'vitest';
+import { ones } from 'torchformer';
+import { root } from './support.js';
+
+const script = new URL('./children/worker.mjs', import.meta.url);
+const compiled = pathToFileURL(join(root, 'dist/index.js')).href;
+
+function start(task: string): Worker {
+  return new Worker(script, { workerData: { task, package: compiled }, execArgv: [] });
+}
+
+async function firstMessage(worker: Worker): Promise<unknown> {
+  const [message] = (await once(worker, 'message')) as [unknown];
+  return message;
+}
+
+/** The process still computes right: 2 + 2. */
+function stillWorks(): boolean {
+  return (
+    ones([2])
+      .add(ones([2]))
+      .sum()
+      .item() === 4
+  );
+}
+
+describe('worker threads', () => {
+  it('four at once compute the same numbers, and leave nothing behind', async () => {
+    const workers = Array.from({ length: 4 }, () => start('forwards'));
+    const results = (await Promise.all(workers.map(firstMessage))) as {
+      sum: number;
+      left: number;
+    }[];
+    expect(results.map(({ left }) => left)).toEqual([0, 0, 0, 0]);
+    expect(Number.isFinite(results[0]?.sum)).toBe(true);
+    for (const { sum } of results) expect(sum).toBe(results[0]?.sum);
+    await Promise.all(workers.map((worker) => worker.terminate()));
+    expect(stillWorks()).toBe(true);
+  });
+
+  it('load the addon, end, and load it again, 20 times', async () => {
+    const sums = new Set<number>();
+    for (let round = 0; round < 20; round++) {
+      const worker = start('forwards');
+      const ended = once(worker, 'exit');
+      sums.add(((await firstMessage(worker)) as { sum: number }).sum);
+      expect(await ended).toEqual([0]);
+    }
+    expect(sums.size).toBe(1);
+  });
+
+  it.each(['train', 'longOp'])(
+    'ended in the middle of "%s" leave the process alive',
+    async (task) => {
+      for (let round = 0; round < 3; round++) {
+        const worker = start(task);
+        await firstMessage(worker);
+        await new Promise((resolve) => setTimeout(resolve, 30 * round));
+        await worker.terminate();
+      }
+      expect(stillWorks()).toBe(true);
+    },
+  );
+
+  it('do not take a tensor of another thread', async () => {
+    const worker = start('takeTensor');
+    await firstMessage(worker);
+    worker.postMessage(ones([1]));
+    const answer = (await firstMessage(worker)) as { isTensor: boolean; outcome: string };
+    expect(answer.isTensor).toBe(false);
+    expect(answer.outcome).not.toBe('used');
+    await worker.terminate();
+  });
+});
