@@ -63,6 +63,8 @@ struct Environment {
   // Unwrapping a foreign object must not read foreign memory: only pointers in here are ours.
   std::unordered_set<const TensorHandle*> handles;
   size_t liveTensors = 0;
+  // Storages whose size the collector knows: views of one must not count it again.
+  std::unordered_set<const void*> reportedStorages;
   at::Generator generator;
   int threadCount;
   std::unique_ptr<Worker> worker;

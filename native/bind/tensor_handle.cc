@@ -7,20 +7,26 @@
 namespace torchformer::bind {
 namespace {
 
-// Views share another tensor's memory: only the first holder of a storage reports it.
-int64_t ownedBytes(const at::Tensor& tensor) {
-  if (!tensor.has_storage() || tensor.storage().use_count() != 1) return 0;
-  return static_cast<int64_t>(tensor.storage().nbytes());
+// Tells the collector of memory that it cannot see, a storage once. Without that it would take a
+// handle of some hundred bytes for all there is to free.
+void reportStorage(TensorHandle& handle) {
+  // Below this size a report costs more than it tells.
+  constexpr size_t kSmallest = 4096;
+  Environment& environment = *handle.environment;
+  if (!handle.tensor.has_storage()) return;
+  const c10::Storage& storage = handle.tensor.storage();
+  if (storage.nbytes() < kSmallest) return;
+  if (!environment.reportedStorages.insert(storage.unsafeGetStorageImpl()).second) return;
+  handle.reportedStorage = storage.unsafeGetStorageImpl();
+  handle.reportedBytes = static_cast<int64_t>(storage.nbytes());
+  Napi::MemoryManagement::AdjustExternalMemory(environment.env, handle.reportedBytes);
 }
 
-void reportBytes(TensorHandle& handle, int64_t bytes) {
-  // Below this size a report costs more than it tells.
-  constexpr int64_t kSmallest = 4096;
-  const int64_t reported = bytes < kSmallest ? 0 : bytes;
-  if (reported == handle.reportedBytes) return;
-  Napi::MemoryManagement::AdjustExternalMemory(handle.environment->env,
-                                               reported - handle.reportedBytes);
-  handle.reportedBytes = reported;
+void withdrawReport(TensorHandle& handle) {
+  if (handle.reportedStorage == nullptr) return;
+  handle.environment->reportedStorages.erase(handle.reportedStorage);
+  handle.reportedStorage = nullptr;
+  Napi::MemoryManagement::AdjustExternalMemory(handle.environment->env, -handle.reportedBytes);
 }
 
 void finalizeHandle(napi_env, void* data, void*) {
@@ -44,7 +50,7 @@ Napi::Value wrapTensor(Environment& environment, at::Tensor tensor) {
   TensorHandle& owned = *handle.release();
   environment.handles.insert(&owned);
   environment.liveTensors++;
-  reportBytes(owned, ownedBytes(owned.tensor));
+  reportStorage(owned);
   return object;
 }
 
@@ -75,7 +81,7 @@ void disposeHandle(TensorHandle& handle) {
   handle.disposed = true;
   handle.tensor.reset();
   handle.environment->liveTensors--;
-  reportBytes(handle, 0);
+  withdrawReport(handle);
 }
 
 }  // namespace torchformer::bind

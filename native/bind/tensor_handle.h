@@ -12,8 +12,9 @@ struct TensorHandle {
   Environment* environment;
   at::Tensor tensor;
   bool disposed = false;
-  // What the collector was told about memory outside its heap.
+  // What the collector was told about memory outside its heap, and for which storage.
   int64_t reportedBytes = 0;
+  const void* reportedStorage = nullptr;
   // The JS object that `grad` has given last, weakly: the same gradient is the same object.
   c10::TensorImpl* gradientImpl = nullptr;
   Napi::ObjectReference gradientObject;
