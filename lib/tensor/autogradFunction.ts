@@ -2,7 +2,7 @@
 import { checkOptions, describe } from '../runtime/options.js';
 import { isGradEnabled, noGrad } from './autograd.js';
 import { formatShape } from './check.js';
-import { callTensor, native } from './dispatch.js';
+import { call, callTensor, native } from './dispatch.js';
 import type { GradientCallback } from './native.js';
 import { keep, Scope } from './scope.js';
 import { Tensor } from './tensor.js';
@@ -11,7 +11,7 @@ import { Tensor } from './tensor.js';
 export interface FunctionContext {
   /**
    * Keeps tensors for the backward pass, inputs, outputs or others. They outlive every scope and
-   * are freed with the graph.
+   * are freed with the graph. Writing to one before the backward pass is an error there.
    */
   save(...tensors: Tensor[]): void;
   /** The saved tensors, in their order. */
@@ -93,6 +93,7 @@ export function defineFunction<
     const shapes = args.map((value) => (value instanceof Tensor ? value.shape : null));
     const callback: GradientCallback = (gradients) =>
       inScope(gradients, () => {
+        context.checkUnchanged(name);
         context.checkDifferentiable(name);
         const results = definition.backward(context, ...gradients);
         return checkGradients(name, results, shapes).filter((_, index) => needsGradient[index]);
@@ -159,6 +160,8 @@ class Context implements FunctionContext {
   readonly needsGradient: readonly boolean[];
   readonly state: Record<string, unknown> = {};
   readonly #saved: Tensor[] = [];
+  /** How often each saved tensor had been written to when it was saved. */
+  readonly #versions: unknown[] = [];
   #closed = false;
   #hasSavedOutput = false;
 
@@ -173,6 +176,7 @@ class Context implements FunctionContext {
         throw new TypeError(`context.save: expected tensors, got ${describe(tensor)}`);
       }
       this.#saved.push(tensor);
+      this.#versions.push(call('aten::_version', tensor));
     }
   }
 
@@ -186,6 +190,18 @@ class Context implements FunctionContext {
     this.#hasSavedOutput = this.#saved.some((tensor) => outputs.includes(tensor));
     this.#saved.forEach((tensor, index) => {
       this.#saved[index] = keep(callTensor('aten::alias', tensor));
+    });
+  }
+
+  /** A gradient from values that have changed since would be wrong, and nobody would notice. */
+  checkUnchanged(name: string): void {
+    this.#saved.forEach((tensor, index) => {
+      const [before, now] = [this.#versions[index], call('aten::_version', tensor)];
+      if (before === now) return;
+      throw new TypeError(
+        `${name}: saved tensor ${index} was modified by an in-place operation after forward ` +
+          `(version ${String(now)}, saved at ${String(before)}); save a clone, or do not write to it`,
+      );
     });
   }
 

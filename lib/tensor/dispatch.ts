@@ -50,6 +50,9 @@ export function native(): NativeAddon {
       FloatScalar,
       warn: warnOnce,
     });
+    // On process.exit and after an uncaught error libtorch's static objects go while the native
+    // thread may still use them: it has to end first. No signal handler; those end at once.
+    process.once('exit', () => loaded.stopWorker());
     addon = loaded;
   }
   return addon;

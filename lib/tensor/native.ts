@@ -129,6 +129,9 @@ export interface NativeAddon {
   rngState(): Tensor;
   setRngState(state: Tensor): void;
 
+  /** Waits for the async op that runs and ends the native thread; later async calls are refused. */
+  stopWorker(): void;
+
   setNumThreads(count: number): void;
   numThreads(): number;
 

@@ -9,6 +9,7 @@
 #include "errors.h"
 #include "js_values.h"
 #include "tensor_handle.h"
+#include "worker.h"
 
 namespace torchformer::bind {
 namespace {
@@ -81,6 +82,12 @@ Napi::Value numThreads(const Napi::CallbackInfo& info) {
   return makeInteger(info.Env(), Environment::of(info.Env()).threadCount);
 }
 
+Napi::Value stopWorker(const Napi::CallbackInfo& info) {
+  Environment& environment = Environment::of(info.Env());
+  if (environment.worker) environment.worker->stop();
+  return info.Env().Undefined();
+}
+
 Napi::Value versions(const Napi::CallbackInfo& info) {
   Napi::Object result = Napi::Object::New(info.Env());
   result.Set("torch", TORCH_VERSION);
@@ -102,6 +109,7 @@ void exportEnvironmentFunctions(Napi::Object exports) {
   exportFunction<setRngState>(exports, "setRngState");
   exportFunction<setNumThreads>(exports, "setNumThreads");
   exportFunction<numThreads>(exports, "numThreads");
+  exportFunction<stopWorker>(exports, "stopWorker");
   exportFunction<versions>(exports, "versions");
   exportFunction<cudaAvailable>(exports, "cudaAvailable");
 }

@@ -1,6 +1,10 @@
 #include "worker.h"
 
+#include <ATen/DeviceAccelerator.h>
 #include <ATen/ThreadLocalState.h>
+#include <torch/csrc/autograd/engine.h>
+
+#include <unordered_set>
 
 #include "environment.h"
 #include "errors.h"
@@ -9,6 +13,39 @@ namespace torchformer::bind {
 namespace {
 
 thread_local bool onWorkerThread = false;
+
+// Stops what still runs when the process exits past the JS listener: Node runs no clean-up hooks of
+// the main thread on process.exit and after uncaught errors. Made after libtorch was loaded, so it
+// goes before libtorch's static objects.
+class RunningWorkers {
+ public:
+  static RunningWorkers& instance() {
+    // The objects that a backward pass makes at its first use have to be there before.
+    torch::autograd::Engine::get_default_engine();
+    at::accelerator::getAccelerator(false);
+    static RunningWorkers workers;
+    return workers;
+  }
+
+  void add(Worker* worker) {
+    const std::lock_guard lock(mutex_);
+    workers_.insert(worker);
+  }
+
+  void remove(Worker* worker) {
+    const std::lock_guard lock(mutex_);
+    workers_.erase(worker);
+  }
+
+  ~RunningWorkers() {
+    const std::lock_guard lock(mutex_);
+    for (Worker* worker : workers_) worker->stop();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::unordered_set<Worker*> workers_;
+};
 
 }  // namespace
 
@@ -71,10 +108,14 @@ Worker::Worker(Environment& environment) : environment_(environment) {
   // An idle thread must not keep the process alive.
   loop_.Unref(env);
   environmentEnd_ = env.AddCleanupHook(+[](Worker* worker) { worker->stop(); }, this);
+  RunningWorkers::instance().add(this);
   thread_ = std::thread([this] { run(); });
 }
 
-Worker::~Worker() { stop(); }
+Worker::~Worker() {
+  RunningWorkers::instance().remove(this);
+  stop();
+}
 
 void Worker::stop() {
   {
@@ -88,6 +129,10 @@ void Worker::stop() {
 
 Napi::Value Worker::submit(Job job) {
   Napi::Env env = environment_.env;
+  {
+    const std::lock_guard lock(mutex_);
+    if (stopping_) throw BridgeError("ERR_NATIVE", "the environment is shutting down");
+  }
   auto pending = std::make_unique<Pending>(std::move(job), env);
   const Napi::Value promise = pending->deferred.Promise();
   // Pending work keeps the process alive.

@@ -31,8 +31,12 @@ class Worker {
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
-  // Returns the promise.
+  // Returns the promise. Throws once the worker is stopped.
   Napi::Value submit(Job job);
+
+  // Waits for the job that runs, drops the others and ends the thread. Must happen before the
+  // process's static objects go, among them libtorch's, which the job uses.
+  void stop();
 
   // Whether the caller runs on the native thread of some environment.
   static bool isWorkerThread();
@@ -50,7 +54,6 @@ class Worker {
   void run();
   void settle(Pending& pending);
   static void onLoop(Napi::Env env, Napi::Function, Worker* worker, LoopTask* task);
-  void stop();
 
   Environment& environment_;
   Napi::Env::CleanupHook<void (*)(Worker*), Worker> environmentEnd_;

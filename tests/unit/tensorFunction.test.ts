@@ -130,6 +130,15 @@ describe('defineFunction', () => {
     );
   });
 
+  it('refuses a saved tensor that was written to since, as the ops do', () => {
+    const x = tensor([1, 2], { requiresGrad: true });
+    const input = x.mul(1);
+    const y = cube(input).sum();
+    noGrad(() => input.mul_(100));
+    expect(() => y.backward()).toThrow(/Cube: saved tensor 0 was modified by an in-place/);
+    expect(x.grad).toBeNull();
+  });
+
   it('refuses to differentiate twice through a saved output', () => {
     const exponential = defineFunction({
       name: 'Exponential',
