@@ -161,7 +161,9 @@ async function hasMoved(path: string, before: string, folder: string): Promise<b
     ...(await findTemporaries(target, 'tmp')),
     ...(await findTemporaries(target, 'old')),
   ];
-  return temporaries.some((path) => !isStale(path));
+  if (temporaries.some((path) => !isStale(path))) return true;
+  // Missing at both looks above, between two renames, and put in place before the last one.
+  return (await identity(path)) !== before;
 }
 
 async function identity(path: string): Promise<string> {
