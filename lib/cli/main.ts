@@ -5,6 +5,8 @@ import { registerDoctor } from './doctor.js';
 import { registerSetup } from './setup.js';
 import { registerTrain } from './train.js';
 import { registerTranslate } from './translate.js';
+import { watchOutput } from './outputStreams.js';
+import { commandWording } from './wording.js';
 
 /**
  * Runs the command line.
@@ -13,8 +15,11 @@ import { registerTranslate } from './translate.js';
  * @returns the exit code
  */
 export async function runCommandLine(args: readonly string[]): Promise<number> {
+  const output = watchOutput();
   try {
     await makeProgram().parseAsync([...args], { from: 'user' });
+    const fault = await output.fault();
+    if (fault !== null) throw fault;
     // A command that fails without an error to show has set the code itself.
     return Number(process.exitCode ?? 0);
   } catch (error) {
@@ -45,5 +50,5 @@ function describeFailure(error: unknown): string {
   if (!(error instanceof Error)) return `torchformer: ${String(error)}`;
   if (process.env['TORCHFORMER_DEBUG']) return error.stack ?? error.message;
   const { code } = error as NodeJS.ErrnoException;
-  return `torchformer: ${error.message}${code === undefined ? '' : ` [${code}]`}`;
+  return `torchformer: ${commandWording(error.message)}${code === undefined ? '' : ` [${code}]`}`;
 }

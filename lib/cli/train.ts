@@ -10,6 +10,7 @@ import { Tokenizer } from '../data/tokenizer.js';
 import { trainBpe } from '../data/trainTokenizer.js';
 import { makeModel } from '../nn/makeModel.js';
 import { noam } from '../optim/schedule.js';
+import { ones } from '../tensor/create.js';
 import { manualSeed } from '../tensor/random.js';
 import { setNumThreads } from '../tensor/threads.js';
 import type { Device } from '../tensor/device.js';
@@ -171,6 +172,9 @@ export function registerTrain(program: Command): void {
 }
 
 async function train(flags: TrainFlags, signal: AbortSignal): Promise<void> {
+  // What cannot work should fail now, not when the data is read and a tokenizer trained.
+  ones([1], { device: flags.device }).dispose();
+  await new RunFolder(flags.out).check();
   if (flags.threads !== undefined) setNumThreads(flags.threads);
   const { pairs, report } = await read(flags.train, flags, signal);
   const validation =

@@ -81,6 +81,8 @@ async function translateInput(
       await writeLines(await translator.translate(lines, options));
     } catch (error) {
       if (!(error instanceof TextTooLongError)) throw error;
+      // The lines before it are as good as ever.
+      await writeLines(await translator.translate(lines.slice(0, error.index), options));
       throw new RangeError(
         `line ${lineNumber + error.index + 1} of the input has ${error.tokens} tokens ` +
           `(with bos and eos), the model takes ${error.limit}; split it`,

@@ -121,6 +121,8 @@ const reasons: Readonly<Record<string, string>> = {
   ENOENT: 'the folder does not exist',
   ENOTDIR: 'a part of the path is a file, not a folder',
   EISDIR: 'it is a folder',
+  EEXIST: 'a file with that name is there',
+  ELOOP: 'its symbolic links run in a circle',
 };
 
 /** What a failed save throws: the target, the reason, and that nothing was lost. */

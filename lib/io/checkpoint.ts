@@ -83,6 +83,7 @@ export async function saveModel(
     dtype: dtypeOf(model),
     // Only the ids: what else findSpecialIds tells is for people.
     specialIds: specialIds && { pad: specialIds.pad, bos: specialIds.bos, eos: specialIds.eos },
+    tokenizerVocabSize: tokenizer?.vocabSize ?? null,
     columns,
     training,
   });
@@ -191,6 +192,14 @@ function parseTokenizer(
     throw checkpointFault(
       file,
       `its vocabulary of ${tokenizer.vocabSize} is larger than the model's, ${most}`,
+    );
+  }
+  const saved = config.tokenizerVocabSize;
+  if (saved !== null && tokenizer.vocabSize !== saved) {
+    throw checkpointFault(
+      file,
+      `it has ${tokenizer.vocabSize} ids, but ${configFile} says that the model was saved with a ` +
+        `tokenizer of ${saved}; put that one back`,
     );
   }
   return tokenizer;

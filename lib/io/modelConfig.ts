@@ -27,6 +27,8 @@ export interface ModelFolderConfig {
   readonly model: ModelConfig;
   readonly dtype: ModelDType;
   readonly specialIds: SpecialIds | null;
+  /** Ids of the tokenizer saved with it; null: none, or saved before this was noted. */
+  readonly tokenizerVocabSize: number | null;
   readonly columns: TranslationColumns | null;
   /** Facts of the run that made it, such as epoch and losses. */
   readonly training: { readonly [key: string]: JsonValue } | null;
@@ -72,7 +74,7 @@ export function parseConfig(file: string, text: string): ModelFolderConfig {
       `saved by a newer torchformer (format ${version}, this one reads up to ${formatVersion}); update it`,
     );
   }
-  const { model, dtype, specialIds, columns, training } = parsed;
+  const { model, dtype, specialIds, tokenizerVocabSize = null, columns, training } = parsed;
   if (!isRecord(model))
     throw checkpointFault(file, `model must be an object, got ${describe(model)}`);
   if (typeof dtype !== 'string' || !modelDTypes.includes(dtype)) {
@@ -83,6 +85,12 @@ export function parseConfig(file: string, text: string): ModelFolderConfig {
   }
   const checkedModel = modelOf(file, model);
   if (specialIds !== null) checkIds(file, specialIds, checkedModel);
+  if (tokenizerVocabSize !== null && !Number.isSafeInteger(tokenizerVocabSize)) {
+    throw checkpointFault(
+      file,
+      `tokenizerVocabSize must be an integer or null, got ${describe(tokenizerVocabSize)}`,
+    );
+  }
   for (const [name, value] of Object.entries({ columns, training })) {
     if (value !== null && !isRecord(value)) {
       throw checkpointFault(file, `${name} must be an object or null, got ${describe(value)}`);
@@ -92,6 +100,7 @@ export function parseConfig(file: string, text: string): ModelFolderConfig {
     model: checkedModel,
     dtype,
     specialIds,
+    tokenizerVocabSize,
     columns,
     training,
   } as unknown as ModelFolderConfig;

@@ -111,7 +111,9 @@ export function combineMasks(first: Tensor, ...others: Tensor[]): Tensor {
 export function booleanMask(owner: string, mask: Tensor): Tensor {
   return checkedBooleans(owner, mask, {
     meaning: '0 (blocked) and 1 (may be attended)',
-    additiveHint: '; this one looks like a mask to add to the scores: pass it as additiveMask',
+    additiveHint:
+      '; this one looks like a mask to add to the scores: pass it as additiveMask ' +
+      'to attention(), or as fromAdditiveMask(mask)',
   });
 }
 
@@ -132,6 +134,11 @@ function checkedBooleans(
   mask: Tensor,
   words: { meaning: string; additiveHint: string },
 ): Tensor {
+  if (mask === undefined) {
+    throw new TypeError(
+      `${owner}: mask must be a Tensor, or null to attend everything; it is missing`,
+    );
+  }
   checkTensor(owner, 'mask', mask);
   if (mask.dtype === 'bool') return mask;
   return tidy(() => {

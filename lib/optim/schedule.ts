@@ -1,4 +1,4 @@
-import { checkInteger, checkOptions, describe } from '../runtime/options.js';
+import { checkInteger, checkRequiredOptions, describe } from '../runtime/options.js';
 
 /**
  * The learning rate of a step, the first step being 1. It depends on the number of the step
@@ -23,7 +23,7 @@ export interface NoamOptions {
  * @throws RangeError, TypeError for settings out of range, `warmup` 0 among them
  */
 export function noam(options: NoamOptions): Schedule {
-  checkOptions('noam', options, ['dModel', 'warmup', 'factor']);
+  checkRequiredOptions('noam', options, ['dModel', 'warmup', 'factor'], 'dModel');
   const { dModel, warmup = 4000, factor = 1 } = options;
   checkInteger('noam', 'dModel', dModel, 1);
   checkInteger('noam', 'warmup', warmup, 1);

@@ -7,21 +7,22 @@ import { dirname, resolve } from 'node:path';
  * Not `mkdir(path, { recursive: true })`: in a file system that answers ENOENT to every new name,
  * such as /proc, Node tries that for ever, in a thread that no signal reaches.
  *
+ * @returns the folders that it made, the outermost first
  * @throws the system's error; ENOTDIR or EEXIST where a file stands in the way
  */
-export async function makeFolder(path: string): Promise<void> {
+export async function makeFolder(path: string): Promise<string[]> {
   try {
     await mkdir(path);
+    return [path];
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'EEXIST') {
-      if ((await stat(path)).isDirectory()) return;
+      if ((await stat(path)).isDirectory()) return [];
       throw error;
     }
     const parent = dirname(resolve(path));
     if (code !== 'ENOENT' || (await exists(parent))) throw error;
-    await makeFolder(parent);
-    await makeFolder(path);
+    return [...(await makeFolder(parent)), ...(await makeFolder(path))];
   }
 }
 

@@ -1,5 +1,5 @@
 /** Functions with a backward of their own, and hooks on gradients. */
-import { checkOptions, describe } from '../runtime/options.js';
+import { checkRequiredOptions, describe } from '../runtime/options.js';
 import { isGradEnabled, noGrad } from './autograd.js';
 import { formatShape } from './check.js';
 import { call, callTensor, native } from './dispatch.js';
@@ -70,7 +70,12 @@ export function defineFunction<
   Arguments extends readonly unknown[],
   Output extends Tensor | readonly Tensor[],
 >(definition: FunctionDefinition<Arguments, Output>): (...args: Arguments) => Output {
-  checkOptions('defineFunction', definition, ['name', 'forward', 'backward']);
+  checkRequiredOptions(
+    'defineFunction',
+    definition,
+    ['name', 'forward', 'backward'],
+    'forward and backward',
+  );
   const { name = 'CustomFunction' } = definition;
   if (typeof definition.forward !== 'function' || typeof definition.backward !== 'function') {
     throw new TypeError('defineFunction: forward and backward must be functions');

@@ -64,6 +64,11 @@ const boundOps = new Map<string, BoundOp>();
 function boundOp(op: string): BoundOp {
   let bound = boundOps.get(op);
   if (bound === undefined) {
+    if (typeof op !== 'string') {
+      throw new TypeError(
+        `call: op must be a name such as 'aten::add.Tensor', got ${describe(op)}`,
+      );
+    }
     const dot = op.indexOf('.', op.indexOf('::'));
     bound = dot < 0 ? native().bind(op, '') : native().bind(op.slice(0, dot), op.slice(dot + 1));
     boundOps.set(op, bound);

@@ -6,6 +6,7 @@
  * two requests of a server do not dispose of each other's tensors.
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
+import { checkFunction } from '../runtime/options.js';
 import { native } from './dispatch.js';
 import { Tensor } from './tensor.js';
 
@@ -31,6 +32,7 @@ export class Scope {
   run<T>(fn: () => T): T {
     if (!this.#open)
       throw new TypeError('Scope.run: the scope has been disposed of; make a new one');
+    checkFunction('Scope.run', 'fn', fn);
     return currentScopes.run(this, fn);
   }
 
@@ -88,6 +90,7 @@ export function currentScope(): Scope | undefined {
  * @throws TypeError when `fn` returns a Promise: use `new Scope()` and `scope.run(async …)` then
  */
 export function tidy<T>(fn: () => T): T {
+  checkFunction('tidy', 'fn', fn, 'a function');
   const scope = new Scope();
   try {
     const result = scope.run(fn);

@@ -1,5 +1,5 @@
 /** The folder of a training run: its models, its history and the picture of its losses. */
-import { open, readdir, rm } from 'node:fs/promises';
+import { open, readdir, rm, rmdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { makeFolder } from '../runtime/makeFolder.js';
 import { saveFault, writeFileAtomically } from '../io/atomicFile.js';
@@ -47,6 +47,23 @@ export class RunFolder {
     } catch (error) {
       if (error instanceof TorchError) throw error;
       throw saveFault(this.path, error);
+    }
+  }
+
+  /**
+   * Finds out whether a run can be saved here, and leaves everything as it was.
+   *
+   * @throws TorchError ERR_CHECKPOINT, also while another training writes to it
+   */
+  async check(): Promise<void> {
+    let made: string[] = [];
+    try {
+      made = await makeFolder(this.path);
+      await (await this.lock()).release();
+    } catch (error) {
+      throw saveFault(this.path, error);
+    } finally {
+      for (const folder of made.reverse()) await rmdir(folder).catch(() => undefined);
     }
   }
 

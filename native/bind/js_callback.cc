@@ -98,11 +98,13 @@ variable_list JsCallback::callOnLoop(const variable_list& gradients) const {
 variable_list JsCallback::operator()(const variable_list& gradients) const {
   if (registry_->isLoopThread()) return callOnLoop(gradients);
   Environment& environment = registry_->environment();
-  // On a GPU the engine runs the pass on threads of its own while the caller of backward() waits.
+  // On a GPU, and in a pass within a pass, the engine runs on threads of its own while the caller
+  // of backward() waits.
   if (environment.loopWaitsForBackward && !Worker::isWorkerThread()) {
-    throw BridgeError("ERR_DEVICE",
-                      "a JavaScript gradient hook in a backward pass on a GPU would wait for the "
-                      "thread that waits for the pass; use backwardAsync()");
+    throw BridgeError("ERR_NATIVE",
+                      "a JavaScript gradient hook would wait for the thread that waits for its "
+                      "backward pass (on a GPU, or in a pass started within a hook); use "
+                      "backwardAsync()");
   }
   variable_list results;
   environment.asyncWorker().runOnLoop([&] { results = callOnLoop(gradients); });

@@ -241,7 +241,11 @@ describe('mistakes in the command', () => {
       ['--schedule', 'noam', '--warmup', '0'],
       /noam needs a --warmup of at least 1/,
     ],
-    ['a vocabulary too small for bytes', ['--vocab-size', '100'], /vocabSize/],
+    [
+      'a vocabulary too small for bytes',
+      ['--vocab-size', '100'],
+      /--vocab-size must be at least 259/,
+    ],
   ];
   test.each(cases)(
     '%s is an error with exit code 1 that says so, and nothing is written',

@@ -32,9 +32,11 @@ export function runNode(
   args: readonly string[],
   changes: Changes = {},
   cwd: string = root,
+  input = '',
 ): Outcome {
   const child = spawnSync(process.execPath, args, {
     cwd,
+    input,
     env: environment(changes),
     encoding: 'utf8',
     timeout: 50_000,
@@ -48,8 +50,8 @@ export function runScript(script: string, changes: Changes = {}): Outcome {
 }
 
 /** Runs the command line. */
-export function runCommand(args: readonly string[], changes: Changes = {}): Outcome {
-  return runNode([join(root, 'bin/torchformer.js'), ...args], changes);
+export function runCommand(args: readonly string[], changes: Changes = {}, input = ''): Outcome {
+  return runNode([join(root, 'bin/torchformer.js'), ...args], changes, root, input);
 }
 
 /**

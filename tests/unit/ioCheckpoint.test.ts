@@ -100,6 +100,7 @@ describe('a saved model', () => {
       model: model.config,
       dtype: 'float32',
       specialIds,
+      tokenizerVocabSize: tokenizer.vocabSize,
       columns: { source: 'en', target: 'zh' },
       training: { epoch: 3, validationLoss: 1.25 },
     });

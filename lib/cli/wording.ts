@@ -1,0 +1,26 @@
+/** Advice of the library in the words of the command line. */
+const flagsOfOptions: readonly (readonly [RegExp, string])[] = [
+  [/onMalformed: "skip"/g, '--on-malformed skip'],
+  [/nonFinite: 'skip'/g, "(in a script) nonFinite: 'skip'"],
+  [/, or read it with invalidUtf8: "replace"/g, ''],
+  [
+    /a file without a header is read with header: false and columns by number/g,
+    'a file needs a first row with the names of its columns',
+  ],
+  [/setUpLibtorch: a URL needs sha256/g, 'a URL needs --sha256'],
+  [/\blearningRate\b/g, '--lr'],
+  [/a warmup or clip/g, 'a --warmup or --clip'],
+  [/^trainBpe: vocabSize/g, '--vocab-size'],
+  [/^findSpecialIds: (pad|bos|eos)\b/g, '--$1'],
+  [/overwrite them \(overwrite: true\)/g, 'give --overwrite'],
+];
+
+/** The message with flags in the place of options, on one line and without control codes. */
+export function commandWording(message: string): string {
+  const flagged = flagsOfOptions.reduce(
+    (text, [option, flag]) => text.replace(option, flag),
+    message,
+  );
+  // What a broken file holds may be part of the message; lines of our own stay.
+  return flagged.replace(/[^\P{Cc}\n]+/gu, '?');
+}
