@@ -27,6 +27,7 @@ export interface Batch {
   readonly rows: readonly number[];
   /** Frees the tensors. */
   dispose(): void;
+  /** {@link Batch.dispose} at the end of a block: `using batch = …`. */
   [Symbol.dispose](): void;
 }
 

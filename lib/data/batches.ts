@@ -4,6 +4,7 @@ import { makeBatch, type Batch } from './batch.js';
 import { TranslationDataset, type TokenPair } from './dataset.js';
 import { SeededRandom } from './seededRandom.js';
 
+/** Options of {@link batches}. */
 export interface BatchOptions {
   /** Pairs in a batch; the last one may have fewer. Default 50, as in seed 001. */
   batchSize?: number | undefined;

@@ -21,6 +21,7 @@ export interface TokenPair {
   row: number;
 }
 
+/** What pairs in token ids do not tell themselves. */
 export interface TranslationDatasetOptions {
   /** The ids of pad, bos and eos. */
   specialIds: SpecialIds;
@@ -32,8 +33,11 @@ export interface TranslationDatasetOptions {
 
 /** Sentence pairs in token ids, ready to be put in batches. */
 export class TranslationDataset implements Iterable<TokenPair> {
+  /** All pairs in token ids, in the order in which they came. */
   readonly pairs: readonly TokenPair[];
+  /** The ids of pad, bos and eos. */
   readonly specialIds: SpecialIds;
+  /** Number of ids, the tokenizer's added tokens included: what `makeModel` is given. */
   readonly vocabSize: number;
   /** What became of every row of the file. */
   readonly report: DataReport;
@@ -66,7 +70,11 @@ export class TranslationDataset implements Iterable<TokenPair> {
     };
   }
 
-  /** Encodes texts; see {@link encodePairs} for what is left out. */
+  /**
+   * Encodes texts; see {@link encodePairs} for what is left out.
+   *
+   * @throws TypeError, RangeError, TorchError ERR_DATA as {@link encodePairs}
+   */
   static async fromPairs(
     pairs: readonly TextPair[],
     options: EncodePairsOptions,
@@ -81,7 +89,11 @@ export class TranslationDataset implements Iterable<TokenPair> {
     });
   }
 
-  /** Reads a CSV or TSV file and encodes its pairs; one report tells of both. */
+  /**
+   * Reads a CSV or TSV file and encodes its pairs; one report tells of both.
+   *
+   * @throws TypeError, RangeError, TorchError ERR_DATA as {@link readPairs} and {@link encodePairs}
+   */
   static async fromFile(
     source: ByteSource,
     options: ReadPairsOptions & Omit<EncodePairsOptions, 'report'>,
@@ -108,6 +120,7 @@ export class TranslationDataset implements Iterable<TokenPair> {
     return this.pairs.length;
   }
 
+  /** The pairs, in the order in which they came. */
   [Symbol.iterator](): Iterator<TokenPair> {
     return this.pairs[Symbol.iterator]();
   }

@@ -12,7 +12,9 @@ import { describeReport, newReport, type DataReport } from './report.js';
 import { checkSpecialIds, type SpecialIds } from './specialIds.js';
 import type { Tokenizer } from './tokenizer.js';
 
+/** Options of {@link encodePairs}. */
 export interface EncodePairsOptions {
+  /** For both sides; one vocabulary has the tokens of source and target. */
   tokenizer: Tokenizer;
   /** The ids of pad, bos and eos, as `findSpecialIds` gives them. */
   specialIds: SpecialIds;
@@ -38,12 +40,19 @@ export const encodePairsOptionNames: readonly string[] = [
 
 /** Texts to encode; `row` is for reports, by default the place in the list, from 1. */
 export interface TextPair {
+  /** The sentence to translate. */
   src: string;
+  /** Its translation. */
   tgt: string;
+  /** Number of the row for reports. Default: the place in the list, from 1. */
   row?: number | undefined;
 }
 
-/** bos, the tokens of a text, eos: what both sides of the model read. */
+/**
+ * bos, the tokens of a text, eos: what both sides of the model read.
+ *
+ * @throws TypeError, RangeError for what are no ids
+ */
 export function frame(ids: readonly number[], specialIds: SpecialIds): number[] {
   checkArray('frame', 'ids', ids, 'an array of ids');
   checkObject('frame', 'specialIds', specialIds, '{ pad, bos, eos }');

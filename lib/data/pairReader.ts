@@ -7,7 +7,9 @@ import { RowReader, type Row, type RowBatch, type RowFormat } from './rowReader.
 
 /** One sentence pair and where it came from. */
 export interface SentencePair {
+  /** The source sentence, as the cell has it. */
   src: string;
+  /** The target sentence, as the cell has it. */
   tgt: string;
   /** Number of the row in the file, from 1; a header does not count, blank lines do. */
   row: number;
@@ -15,6 +17,7 @@ export interface SentencePair {
   line: number;
 }
 
+/** Options of {@link readPairs}. */
 export interface ReadPairsOptions {
   /** The column of the source sentences: its name, or its number from 1 with `header: false`. */
   src: string | number;

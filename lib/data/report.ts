@@ -7,6 +7,7 @@ export interface MalformedRow {
   row: number;
   /** Number of the line that the row begins on, from 1. */
   line: number;
+  /** What is wrong with it, for people. */
   reason: string;
 }
 
@@ -17,7 +18,9 @@ export interface MalformedRow {
 export interface DataReport {
   /** The file, or what the pairs are called. */
   name: string;
+  /** All rows that were read, blank lines included, a header not. */
   rows: number;
+  /** Pairs that can be trained on. */
   kept: number;
   /** Rows with an empty source or target, and blank lines. */
   empty: number;
@@ -25,10 +28,13 @@ export interface DataReport {
   tooLong: number;
   /** Pairs whose text has the pad, bos or eos token written out. */
   reserved: number;
+  /** Rows with a wrong number of cells or a NUL (with `onMalformed: 'skip'`). */
   malformed: MalformedRow[];
   /** The numbers of the rows counted in `empty`, `tooLong` and `reserved`. */
   emptyRows: number[];
+  /** The numbers of the rows counted in `tooLong`. */
   tooLongRows: number[];
+  /** The numbers of the rows counted in `reserved`. */
   reservedRows: number[];
 }
 

@@ -21,15 +21,19 @@ export interface SpecialIds {
 type Role = keyof SpecialIds;
 const roles: readonly Role[] = ['pad', 'bos', 'eos'];
 
+/** Options of {@link findSpecialIds}: what is known of the three. */
 export interface SpecialIdOptions {
   /** The id, or the token as the vocabulary writes it. Default: the first usual name it has. */
   pad?: number | string | undefined;
+  /** As `pad`. */
   bos?: number | string | undefined;
+  /** As `pad`. */
   eos?: number | string | undefined;
 }
 
 /** The ids, with how they came about, for the user to see. */
 export interface SpecialTokens extends SpecialIds {
+  /** The tokens of the three ids as the vocabulary writes them. */
   tokens: Record<Role, string>;
   /** Which of the three were not given but found by their usual names. */
   detected: Role[];

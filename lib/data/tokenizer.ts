@@ -14,6 +14,7 @@ import {
 import { nativeTokenizers } from './nativeTokenizers.js';
 import { checkTokenizerJson } from './tokenizerJson.js';
 
+/** Options of {@link Tokenizer.encode} and {@link Tokenizer.encodeWithOffsets}. */
 export interface TokenizerEncodeOptions {
   /**
    * Whether the tokenizer's own post-processor adds its special tokens. Default false: bos and eos
@@ -22,11 +23,13 @@ export interface TokenizerEncodeOptions {
   addSpecialTokens?: boolean | undefined;
 }
 
+/** Options of {@link Tokenizer.encodeBatch}. */
 export interface TokenizerBatchOptions extends TokenizerEncodeOptions {
   /** Stops the work between two groups of texts. */
   signal?: AbortSignal | undefined;
 }
 
+/** Options of {@link Tokenizer.decode} and {@link Tokenizer.decodeBatch}. */
 export interface TokenizerDecodeOptions {
   /** Whether special tokens (bos, eos, pad, …) leave no trace in the text. Default true. */
   skipSpecialTokens?: boolean | undefined;
@@ -34,7 +37,9 @@ export interface TokenizerDecodeOptions {
 
 /** A text in tokens, each with its place: `text.slice(...offsets[i])`. */
 export interface TextEncoding {
+  /** The id of each token. */
   ids: number[];
+  /** The tokens as the vocabulary writes them. */
   tokens: string[];
   /** Start and end in UTF-16 units, JavaScript's own indices. */
   offsets: [number, number][];
@@ -138,12 +143,16 @@ export class Tokenizer {
     return new Tokenizer(native, json);
   }
 
-  /** The ids of one text. */
+  /**
+   * The ids of one text.
+   *
+   * @throws TypeError for what is no text, TorchError ERR_DATA for one that the tokenizer cannot take
+   */
   async encode(text: string, options?: TokenizerEncodeOptions): Promise<number[]> {
     return (await this.encodeNative(text, options, 'Tokenizer.encode')).getIds();
   }
 
-  /** The ids, tokens and places of one text. */
+  /** The ids, tokens and places of one text. @throws TypeError, TorchError as {@link encode} */
   async encodeWithOffsets(text: string, options?: TokenizerEncodeOptions): Promise<TextEncoding> {
     const encoding = await this.encodeNative(text, options, 'Tokenizer.encodeWithOffsets');
     const toUtf16 = utf16Offsets(text);
@@ -153,7 +162,11 @@ export class Tokenizer {
     return { ids: encoding.getIds(), tokens: encoding.getTokens(), offsets };
   }
 
-  /** The ids of many texts, in their order. */
+  /**
+   * The ids of many texts, in their order.
+   *
+   * @throws TypeError, TorchError as {@link encode}; the signal's reason when it stopped the work
+   */
   async encodeBatch(
     texts: readonly string[],
     options?: TokenizerBatchOptions,

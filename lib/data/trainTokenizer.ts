@@ -9,6 +9,7 @@ import { findMerges } from './bpeMerges.js';
 import { checkTexts } from './checkData.js';
 import { nativeTokenizers } from './nativeTokenizers.js';
 
+/** Options of {@link trainBpe}. */
 export interface TrainBpeOptions {
   /**
    * Tokens in the vocabulary: special tokens, 256 bytes, then merges. Default 8000. Fewer come out
@@ -23,6 +24,7 @@ export interface TrainBpeOptions {
   signal?: AbortSignal | undefined;
 }
 
+/** Options of {@link trainCharacters}. */
 export interface TrainCharactersOptions {
   /**
    * The most tokens in the vocabulary: special tokens, 256 bytes, then the most frequent

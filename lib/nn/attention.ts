@@ -8,6 +8,7 @@ import { Dropout } from './dropout.js';
 import { checkEmptyRows, fitMask, fromAdditiveMask } from './mask.js';
 import type { EmptyRows, ScoreSizes } from './mask.js';
 
+/** Options of {@link attention}; the defaults drop nothing and block nothing. */
 export interface AttentionOptions {
   /** which keys each query may attend (non-zero: yes); shapes and dtypes as in mask.ts */
   mask?: Tensor | null;

@@ -14,6 +14,7 @@ export interface AttentionMapsInput {
   readonly tgt: Tensor;
   /** as `Transformer.forward` takes it; default: all may be attended */
   readonly srcMask?: Tensor | null;
+  /** as `Transformer.forward` takes it; default: all may be attended, later positions too */
   readonly tgtMask?: Tensor | null;
 }
 

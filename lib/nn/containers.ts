@@ -81,6 +81,7 @@ export class ModuleList<M extends Module = Module> extends Module implements Ite
     return new ModuleList([...this].slice(start, end));
   }
 
+  /** The members in order, so that a list can be looped over and spread. */
   *[Symbol.iterator](): Iterator<M> {
     for (let index = 0; index < this.length; index++) yield this.at(index);
   }

@@ -22,15 +22,26 @@ export class DecoderLayer extends Module {
     feedForward: 'feed_forward',
   };
 
+  /** Among the target's positions; sublayer 0. In state dicts `self_attn`. */
   selfAttn: AttentionModule;
+  /** From the target's positions to the encoder's result; sublayer 1. In state dicts `src_attn`. */
   srcAttn: AttentionModule;
+  /**
+   * At each position alone, `[B, T, size]` to the same; sublayer 2. In state dicts `feed_forward`.
+   */
   feedForward: TensorModule;
+  /** Three residual connections, each with a norm and a dropout of its own; they start equal. */
   sublayers: ModuleList<SublayerConnection>;
   /** dModel */
   readonly size: number;
 
   /**
    * The modules given become parts of the layer; they are not copied.
+   *
+   * @param size dModel
+   * @param selfAttn from queries, keys and values `[B, T, size]` to `[B, T, size]`
+   * @param srcAttn from queries `[B, T, size]`, keys and values `[B, S, size]` to `[B, T, size]`
+   * @param feedForward from `[B, T, size]` to the same
    * @throws TypeError, RangeError for an option that SublayerConnection refuses
    */
   constructor(
@@ -74,14 +85,17 @@ export class DecoderLayer extends Module {
   }
 }
 
-/** N layers, and a final norm unless the layers end with theirs. */
+/** N layers, and a final norm unless the layers end with theirs (paper, section 3.1: N = 6). */
 export class Decoder extends Module {
+  /** N deep copies of the layer given: equal values at the start, no memory shared. */
   layers: ModuleList<DecoderLayer>;
+  /** Behind the last layer; null when the layers end with norms of their own. */
   norm: Norm | null;
 
   /**
    * @param layer cloned N times; it stays the caller's own
    * @param N number of layers
+   * @throws RangeError, TypeError for a count of layers or an option that is none
    */
   constructor(layer: DecoderLayer, N: number, options: StackOptions = {}) {
     super();

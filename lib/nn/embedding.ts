@@ -13,7 +13,9 @@ import { Parameter } from './parameter.js';
 export class Embedding extends Module {
   /** `[count, dimension]` */
   weight: Parameter;
+  /** Number of ids: rows of the table. */
   readonly count: number;
+  /** Size of each vector. */
   readonly dimension: number;
 
   /**

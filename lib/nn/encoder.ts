@@ -18,14 +18,23 @@ export class EncoderLayer extends Module {
     feedForward: 'feed_forward',
   };
 
+  /** Among the source's positions; sublayer 0. In state dicts `self_attn`. */
   selfAttn: AttentionModule;
+  /**
+   * At each position alone, `[B, S, size]` to the same; sublayer 1. In state dicts `feed_forward`.
+   */
   feedForward: TensorModule;
+  /** Two residual connections, each with a norm and a dropout of its own; they start equal. */
   sublayers: ModuleList<SublayerConnection>;
   /** dModel */
   readonly size: number;
 
   /**
    * The modules given become parts of the layer; they are not copied.
+   *
+   * @param size dModel
+   * @param selfAttn from queries, keys and values `[B, S, size]` to `[B, S, size]`
+   * @param feedForward from `[B, S, size]` to the same
    * @throws TypeError, RangeError for an option that SublayerConnection refuses
    */
   constructor(
@@ -57,14 +66,17 @@ export class EncoderLayer extends Module {
   }
 }
 
-/** N layers, and a final norm unless the layers end with theirs. */
+/** N layers, and a final norm unless the layers end with theirs (paper, section 3.1: N = 6). */
 export class Encoder extends Module {
+  /** N deep copies of the layer given: equal values at the start, no memory shared. */
   layers: ModuleList<EncoderLayer>;
+  /** Behind the last layer; null when the layers end with norms of their own. */
   norm: Norm | null;
 
   /**
    * @param layer cloned N times; it stays the caller's own
    * @param N number of layers
+   * @throws RangeError, TypeError for a count of layers or an option that is none
    */
   constructor(layer: EncoderLayer, N: number, options: StackOptions = {}) {
     super();

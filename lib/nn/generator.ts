@@ -5,11 +5,19 @@ import { Linear } from './linear.js';
 import type { LinearOptions } from './linear.js';
 import { Module } from './module.js';
 
-/** From the decoder's vectors to log-probabilities of the next token. */
+/** From the decoder's vectors to log-probabilities of the next token (paper, section 3.4). */
 export class Generator extends Module {
+  /**
+   * From `[…, dModel]` to scores `[…, vocabSize]`; its weight may be an embedding's (option `tie`).
+   */
   proj: Linear;
 
-  /** @param options `bias`: default true */
+  /**
+   * @param dModel size of the decoder's vectors
+   * @param vocabSize number of ids of the target, added tokens of the tokenizer included
+   * @param options `bias`: default true
+   * @throws RangeError, TypeError unless both sizes are positive integers
+   */
   constructor(dModel: number, vocabSize: number, options: LinearOptions = {}) {
     super();
     checkOptions('Generator', options, ['bias']);
@@ -21,6 +29,7 @@ export class Generator extends Module {
    *
    * @param input `[…, dModel]`
    * @returns `[…, vocabSize]`
+   * @throws RangeError for another last dimension, TypeError for another dtype or device
    */
   logits(input: Tensor): Tensor {
     return this.proj.forward(input);
@@ -29,6 +38,7 @@ export class Generator extends Module {
   /**
    * @param input `[…, dModel]`
    * @returns log-probabilities `[…, vocabSize]`
+   * @throws RangeError for another last dimension, TypeError for another dtype or device
    */
   override forward(input: Tensor): Tensor {
     return tidy(() => this.logits(input).logSoftmax(-1));

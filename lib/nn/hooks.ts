@@ -9,6 +9,7 @@ import { tapGradients } from './gradientTap.js';
 import type { Gradients, GradientTap } from './gradientTap.js';
 import type { Module } from './module.js';
 
+/** Options of `Module.registerForwardHook` and its kin. */
 export interface HookOptions {
   /** before the hooks that are there already; default false */
   prepend?: boolean;

@@ -7,9 +7,9 @@ import { checkChoice, checkFeatures, checkPositive } from './check.js';
 import { Module } from './module.js';
 import { Parameter } from './parameter.js';
 
-/** Defaults are those of seed 001. */
+/** Options of {@link LayerNorm}; the defaults are seed 001's. */
 export interface LayerNormOptions {
-  /** keeps rows of equal values finite; default 1e-6 */
+  /** keeps rows of equal values finite; default 1e-6 (seeds 000 and 001; PyTorch's is 1e-5) */
   eps?: number;
   /** divisor of the variance: the number of features (`'population'`, default) or one less */
   deviation?: 'population' | 'sample';
@@ -21,7 +21,10 @@ export interface LayerNormOptions {
 
 /**
  * Normalizes the last dimension to mean 0 and deviation 1, then scales and shifts it by learned
- * vectors (Ba et al. 2016): one native op.
+ * vectors (Ba et al. 2016, section 3; in the paper behind each residual sum, section 3.1):
+ * `scale · (x - mean) / √(variance + eps) + shift`, or with eps outside
+ * `scale · (x - mean) / (deviation + eps) + shift`. One native op; half types are computed in
+ * float32.
  *
  * Definitions differ, and weights trained with one are silently wrong with another:
  *
@@ -36,9 +39,13 @@ export class LayerNorm extends Module {
   scale: Parameter;
   /** `[features]`, starts as zeros */
   shift: Parameter;
+  /** Size of the dimension that is normalized, the last one. */
   readonly features: number;
+  /** Added under the root or to the deviation, as `epsPlacement` says. */
   readonly eps: number;
+  /** Whether the variance divides by the number of features, or by one less. */
   readonly deviation: 'population' | 'sample';
+  /** Whether eps is under the root, or added to the deviation. */
   readonly epsPlacement: 'inside' | 'outside';
   private readonly names: { readonly scale: string; readonly shift: string };
 

@@ -19,9 +19,11 @@ export type LearnedPositionsOptions = Omit<PositionalEncodingOptions, 'formula'>
  * Gehring et al. 2017), then drops out.
  */
 export class LearnedPositions extends Module {
+  /** Of the sum of vectors and positions. */
   dropout: Dropout;
   /** The table `[1, maxLen, dModel]`, starts as normal(0, 1), as an Embedding does. */
   pe: Parameter;
+  /** Size of the vectors. */
   readonly dModel: number;
 
   /** @throws RangeError, TypeError for a size or option out of range */

@@ -8,6 +8,7 @@ import { kaimingUniform_, uniform_ } from './init.js';
 import { Module } from './module.js';
 import { Parameter } from './parameter.js';
 
+/** Options of {@link Linear}. */
 export interface LinearOptions {
   /** adds a learned bias; default true */
   bias?: boolean;
@@ -19,7 +20,9 @@ export class Linear extends Module {
   weight: Parameter;
   /** `[outFeatures]`, or null without bias */
   bias: Parameter | null;
+  /** Last dimension of the input. */
   readonly inFeatures: number;
+  /** Last dimension of the result. */
   readonly outFeatures: number;
 
   /**

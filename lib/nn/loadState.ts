@@ -15,6 +15,7 @@ import { joinedName, placesBelow } from './registration.js';
 /** A state dict: names to tensors. */
 export type StateSource = ReadonlyMap<string, unknown> | Readonly<Record<string, unknown>>;
 
+/** Options of `Module.loadStateDict`. */
 export interface LoadStateOptions {
   /** missing and unexpected keys are errors; default true */
   strict?: boolean;
@@ -24,6 +25,7 @@ export interface LoadStateOptions {
   wrappedIn?: string;
 }
 
+/** What `Module.loadStateDict` found not to fit; both are empty unless `strict` is false. */
 export interface LoadStateResult {
   /** keys of the module that the state dict lacks */
   missing: string[];
@@ -33,11 +35,17 @@ export interface LoadStateResult {
 
 /** A state dict that does not fit; nothing has been copied. */
 export class StateDictError extends TorchError {
+  /** Keys of the module that the state dict lacks, all of them (the message has the first 30). */
   readonly missing: readonly string[];
+  /** Keys of the state dict that the module lacks, all of them. */
   readonly unexpected: readonly string[];
   /** Keys whose tensors cannot be copied, with the reason. */
   readonly mismatched: ReadonlyMap<string, string>;
 
+  /**
+   * @param message what does not fit, for people
+   * @param faults the keys behind it; default: none, for a state dict that is wrong as a whole
+   */
   constructor(
     message: string,
     faults: LoadStateResult & { mismatched?: ReadonlyMap<string, string> } = {

@@ -7,6 +7,7 @@ import { checkIds, checkSameDevice } from './check.js';
 import { checkIdRange } from './embedding.js';
 import { Module } from './module.js';
 
+/** Options of {@link crossEntropy} and {@link CrossEntropyLoss}. */
 export interface CrossEntropyOptions {
   /** targets with this id count nothing, usually the padding's; default null: every target counts */
   ignoreIndex?: number | null;
@@ -72,7 +73,9 @@ export function crossEntropy(
 
 /** {@link crossEntropy} as a module, as `torch.nn.CrossEntropyLoss`. */
 export class CrossEntropyLoss extends Module {
+  /** Targets with this id count nothing; null: every target counts. */
   readonly ignoreIndex: number | null;
+  /** Sum, mean over the counted targets, or one loss a target. */
   readonly reduction: 'sum' | 'mean' | 'none';
 
   /** @throws TypeError for options out of range */
@@ -83,7 +86,14 @@ export class CrossEntropyLoss extends Module {
     this.reduction = reduction;
   }
 
-  /** See {@link crossEntropy}. */
+  /**
+   * See {@link crossEntropy}.
+   *
+   * @param input logits or log-probabilities `[…, classes]`
+   * @param targets ids `[…]`, int64 or int32
+   * @returns a scalar, or `[…]` for reduction `'none'`
+   * @throws RangeError for shapes that do not fit, or a target outside the classes
+   */
   override forward(input: Tensor, targets: Tensor): Tensor {
     const { ignoreIndex, reduction } = this;
     return crossEntropy(input, targets, { ignoreIndex, reduction });

@@ -38,6 +38,7 @@ export interface ScoreSizes {
  * @param ids `[B, S]`, int64 or int32
  * @param pad the padding's id
  * @returns bool `[B, 1, S]`
+ * @throws TypeError, RangeError for what are no ids or no id
  */
 export function paddingMask(ids: Tensor, pad: number): Tensor {
   checkIds('paddingMask', 'ids', ids, 2);
@@ -49,7 +50,9 @@ export function paddingMask(ids: Tensor, pad: number): Tensor {
  * Which positions each position may see: itself and those before it.
  *
  * @param size number of positions, at least 0
+ * @param options `device`: where the mask is; default `'cpu'`
  * @returns bool `[1, size, size]`, true on and below the diagonal
+ * @throws TypeError, RangeError for a size or device that is none
  */
 export function subsequentMask(size: number, options: { device?: Device } = {}): Tensor {
   checkInteger('subsequentMask', 'size', size, 0);
@@ -57,11 +60,12 @@ export function subsequentMask(size: number, options: { device?: Device } = {}):
 }
 
 /**
- * The decoder's mask: no padding, and nothing from the future.
+ * The decoder's mask: no padding, and nothing from the future (paper, section 3.2.3).
  *
  * @param ids `[B, T]`, int64 or int32
  * @param pad the padding's id
  * @returns bool `[B, T, T]`
+ * @throws TypeError, RangeError for what are no ids or no id
  */
 export function targetMask(ids: Tensor, pad: number): Tensor {
   checkIds('targetMask', 'ids', ids, 2);
@@ -106,6 +110,9 @@ export function combineMasks(first: Tensor, ...others: Tensor[]): Tensor {
 /**
  * The mask as bool; a bool mask is returned as it is.
  *
+ * @param owner what the mask is for, with which the messages begin: `'MyAttention'`
+ * @param mask any shape; bool, or numbers that are all 0 or 1
+ * @returns bool, the same shape
  * @throws TypeError for anything but a tensor of bools, zeros and ones
  */
 export function booleanMask(owner: string, mask: Tensor): Tensor {
@@ -160,6 +167,8 @@ function checkedBooleans(
  * A mask that was made to be added to scores, as bool: 0 may be attended; -Infinity, and finite
  * fills such as -1e9 (anything from -10,000 down), are blocked.
  *
+ * @param mask any shape, floating
+ * @returns bool, the same shape
  * @throws TypeError for integers and bools, RangeError for values between
  */
 export function fromAdditiveMask(mask: Tensor): Tensor {

@@ -12,7 +12,14 @@ import type { Activation } from './positionwiseFeedForward.js';
 import type { NormOrder } from './sublayerConnection.js';
 
 /** Number of token ids: one for source and target, or one for each. */
-export type VocabSize = number | { readonly src: number; readonly tgt: number };
+export type VocabSize =
+  | number
+  | {
+      /** ids of the source's vocabulary, added tokens included */
+      readonly src: number;
+      /** ids of the target's vocabulary, added tokens included */
+      readonly tgt: number;
+    };
 
 /** How a model knows where a token is, see {@link ModelOptions.positions}. */
 export type Positions = 'paired' | 'perColumn' | 'learned' | 'rotary' | 'none';
@@ -35,19 +42,19 @@ export interface BiasOptions {
  * All are plain JSON.
  */
 export interface ModelOptions {
-  /** layers in encoder and decoder each; default 6 */
+  /** layers in encoder and decoder each; default 6 (paper, section 3.1; seed 001) */
   N?: number;
-  /** size of the vectors; default 512 */
+  /** size of the vectors; default 512 (paper, section 3.1; seed 001) */
   dModel?: number;
-  /** inner size of the feed-forward layers; default 2048 */
+  /** inner size of the feed-forward layers; default 2048 (paper, section 3.3; seed 001) */
   dFf?: number;
-  /** heads; must divide dModel; default 8 */
+  /** heads; must divide dModel; default 8 (paper, section 3.2.2; seed 001) */
   h?: number;
-  /** of positions, sublayers and feed-forward; default 0.1 */
+  /** of positions, sublayers and feed-forward; default 0.1 (paper, section 5.4; seed 001) */
   dropout?: number;
   /** of the attention weights; default 0.1, whatever `dropout` is, as in seed 001 */
   attentionDropout?: number;
-  /** longest sequence: length of the table of positions; default 200 */
+  /** longest sequence: length of the table of positions; default 200 (seed 001) */
   maxLen?: number;
   /** default: seed 001's LayerNorm */
   norm?: NormOptions;
@@ -64,10 +71,10 @@ export interface ModelOptions {
    * - `'none'`
    */
   positions?: Positions;
-  /** of the feed-forward layers; default `'relu'` */
+  /** of the feed-forward layers; default `'relu'` (paper, section 3.3; the seeds) */
   activation?: Activation;
   /**
-   * one Parameter in several places (paper, section 3.4): the source's and the target's embedding
+   * one Parameter in several places (paper, section 3.4; Press and Wolf 2017): the source's and the target's embedding
    * (`'src-tgt'`), the target's embedding and the generator's weight (`'tgt-generator'`), all
    * three (`'all'`), or nothing (`'none'`, default, seed 001). Embeddings are scaled by √dModel
    * all the same. In state dicts a tied weight has all its names, as in PyTorch
@@ -86,20 +93,35 @@ export interface ModelOptions {
 export interface ModelConfig {
   /** One number when source and target have the same. */
   readonly vocabSize: VocabSize;
+  /** Layers in encoder and decoder each. */
   readonly N: number;
+  /** Size of the vectors. */
   readonly dModel: number;
+  /** Inner size of the feed-forward layers. */
   readonly dFf: number;
+  /** Heads; dModel / h is the size of each. */
   readonly h: number;
+  /** Probability in positions, sublayers and feed-forward. */
   readonly dropout: number;
+  /** Probability for attention weights. */
   readonly attentionDropout: number;
+  /** Length of the table of positions; `Transformer.growPositions` changes it. */
   readonly maxLen: number;
+  /** The norm of all layers, complete. */
   readonly norm: NormConfig;
+  /** Where the norms are, see {@link ModelOptions.order}. */
   readonly order: NormOrder;
+  /** Whether a norm is behind each stack of layers. */
   readonly finalNorm: boolean;
+  /** How the model knows where a token is, see {@link ModelOptions.positions}. */
   readonly positions: Positions;
+  /** Of the feed-forward layers. */
   readonly activation: Activation;
+  /** Which weights are one, see {@link ModelOptions.tie}. */
   readonly tie: Tie;
+  /** Which linear layers have biases. */
   readonly bias: Readonly<Required<BiasOptions>>;
+  /** What a query gets that may attend nothing. */
   readonly emptyRows: EmptyRows;
 }
 

@@ -18,8 +18,11 @@ import { joinedName, placesBelow } from './registration.js';
 
 /** What {@link Module.deriveBuffer} is asked for. */
 export interface BufferForm {
+  /** Shape of the buffer that is asked for; it may be longer or shorter than the present one. */
   readonly shape: readonly number[];
+  /** Its element type, whose precision the values should have. */
   readonly dtype: DType;
+  /** Where it is to be. */
   readonly device: Device;
 }
 
@@ -312,6 +315,7 @@ export class Module extends ModuleTree {
     for (const tensor of [...this.parameters(), ...this.buffers()]) tensor.dispose();
   }
 
+  /** {@link Module.dispose} at the end of a block: `using model = makeModel(…)`. */
   [Symbol.dispose](): void {
     this.dispose();
   }

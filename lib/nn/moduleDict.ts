@@ -71,6 +71,7 @@ export class ModuleDict<T extends Record<string, Module> = Record<string, Module
     return this;
   }
 
+  /** Whether there is a member of that name. */
   has(name: string): boolean {
     return this.members.has(name);
   }
@@ -92,18 +93,22 @@ export class ModuleDict<T extends Record<string, Module> = Record<string, Module
     this.members.clear();
   }
 
+  /** The names, in the order in which the members came. */
   keys(): IterableIterator<keyof T & string> {
     return this.members.keys();
   }
 
+  /** The members, in the order in which they came. */
   values(): IterableIterator<T[keyof T & string]> {
     return this.members.values() as IterableIterator<T[keyof T & string]>;
   }
 
+  /** Pairs of name and member, in the order in which they came. */
   entries(): IterableIterator<[keyof T & string, T[keyof T & string]]> {
     return this.members.entries() as IterableIterator<[keyof T & string, T[keyof T & string]]>;
   }
 
+  /** As {@link ModuleDict.entries}: `for (const [name, module] of dict)`. */
   [Symbol.iterator](): IterableIterator<[keyof T & string, T[keyof T & string]]> {
     return this.entries();
   }

@@ -14,8 +14,9 @@ import { Module } from './module.js';
 import { RotaryPositions } from './rotaryPositions.js';
 import type { RotaryPositionsOptions } from './rotaryPositions.js';
 
+/** Options of {@link MultiHeadedAttention}; the defaults are seed 001's. */
 export interface MultiHeadedAttentionOptions {
-  /** of the attention weights; default 0.1 (seed 001) */
+  /** of the attention weights; default 0.1 (seed 001; the paper has none there) */
   dropout?: number;
   /** weights of a query that may attend nothing; default `'uniform'` */
   emptyRows?: EmptyRows;
@@ -30,7 +31,11 @@ export interface MultiHeadedAttentionOptions {
   rotary?: RotaryPositionsOptions;
 }
 
-/** Attention in h subspaces side by side (paper, section 3.2.2). */
+/**
+ * Attention in h subspaces side by side (paper, section 3.2.2): queries, keys and values are
+ * projected by `linears` 0 to 2 and split into h heads of dK = dModel / h features; each head
+ * attends (see {@link attention}); the heads' results side by side go through `linears` 3.
+ */
 export class MultiHeadedAttention extends Module {
   static override readonly transientNames = ['attn'];
 
@@ -46,9 +51,13 @@ export class MultiHeadedAttention extends Module {
    * of a whole model.
    */
   attn: Tensor | null = null;
+  /** Whether each forward keeps its weights in `attn`; may be changed at any time. */
   keepAttention: boolean;
+  /** Weights of a query that may attend nothing. */
   readonly emptyRows: EmptyRows;
+  /** Number of heads. */
   readonly h: number;
+  /** Size of the vectors that go in and come out. */
   readonly dModel: number;
   /** Size of each head's queries and keys. */
   readonly dK: number;

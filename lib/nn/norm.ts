@@ -4,6 +4,7 @@ import { checkChoice, checkPositive } from './check.js';
 import { LayerNorm } from './layerNorm.js';
 import { RMSNorm } from './rmsNorm.js';
 
+/** The norms that layers can have. */
 export type Norm = LayerNorm | RMSNorm;
 
 /** Names of a LayerNorm's scale and shift in state dicts: seed 001's, seed 000's, PyTorch's. */
@@ -15,7 +16,7 @@ export interface NormOptions {
   kind?: 'layer' | 'rms';
   /** divisor of the variance: the number of features (`'population'`, default) or one less */
   std?: 'population' | 'sample';
-  /** keeps rows of equal values finite; default 1e-6 */
+  /** keeps rows of equal values finite; default 1e-6 (seeds 000 and 001; PyTorch's is 1e-5) */
   eps?: number;
   /** eps under the root, beside the variance (`'inside'`, default), or added to the deviation */
   epsPlace?: 'inside' | 'outside';
@@ -26,13 +27,23 @@ export interface NormOptions {
 /** {@link NormOptions} with every default filled in. */
 export type NormConfig =
   | {
+      /** {@link LayerNorm} */
       readonly kind: 'layer';
+      /** divisor of the variance: the number of features, or one less */
       readonly std: 'population' | 'sample';
+      /** keeps rows of equal values finite */
       readonly eps: number;
+      /** eps under the root, or added to the deviation */
       readonly epsPlace: 'inside' | 'outside';
+      /** names in state dicts */
       readonly names: NormNames;
     }
-  | { readonly kind: 'rms'; readonly eps: number };
+  | {
+      /** {@link RMSNorm} */
+      readonly kind: 'rms';
+      /** added to the mean square, under the root */
+      readonly eps: number;
+    };
 
 const stateNames: Readonly<Record<NormNames, { scale: string; shift: string }>> = {
   'a_2/b_2': { scale: 'a_2', shift: 'b_2' },

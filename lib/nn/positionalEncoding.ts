@@ -13,12 +13,13 @@ import type { BufferForm } from './module.js';
 import { Buffer } from './parameter.js';
 import { checkPositions } from './positionTable.js';
 
+/** Options of {@link PositionalEncoding}. */
 export interface PositionalEncodingOptions {
-  /** of the sum; default 0.1 */
+  /** of the sum; default 0.1 (paper, section 5.4; seed 001) */
   dropout?: number;
   /** number of positions in the table; default 200 (seed 001) */
   maxLen?: number;
-  /** default `'paired'` */
+  /** default `'paired'` (paper, section 3.5; seed 001) */
   formula?: PositionFormula;
 }
 
@@ -35,10 +36,13 @@ export type PositionFormula = 'paired' | 'perColumn';
  * With an odd dModel the last sine has no cosine beside it.
  */
 export class PositionalEncoding extends Module {
+  /** Of the sum of vectors and positions (paper, section 5.4). */
   dropout: Dropout;
   /** The table `[1, maxLen, dModel]`, computed in float64 and rounded to the module's dtype. */
   pe: Buffer;
+  /** Size of the vectors. */
   readonly dModel: number;
+  /** Which angle a feature has. */
   readonly formula: PositionFormula;
 
   /** @throws RangeError, TypeError for a size or option out of range */

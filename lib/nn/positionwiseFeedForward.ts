@@ -10,8 +10,9 @@ import { Module } from './module.js';
 /** Between the two layers of a feed-forward, see {@link PositionwiseFeedForward}. */
 export type Activation = 'relu' | 'gelu' | 'swiglu';
 
+/** Options of {@link PositionwiseFeedForward}. */
 export interface PositionwiseFeedForwardOptions {
-  /** between activation and the last layer; default 0.1 */
+  /** between activation and the last layer; default 0.1 (seed 001) */
   dropout?: number;
   /** default `'relu'` (the paper's and the seeds') */
   activation?: Activation;
@@ -36,10 +37,14 @@ export class PositionwiseFeedForward extends Module {
   w2: Linear;
   /** `[dModel]` to `[dFf]`; null unless the activation is `'swiglu'` */
   w3: Linear | null;
+  /** Of what the activation gives. */
   dropout: Dropout;
+  /** Between the layers, see the class. */
   readonly activation: Activation;
 
   /**
+   * @param dModel size of the vectors that go in and come out
+   * @param dFf size between the layers; the paper's is 4 · dModel
    * @throws RangeError for sizes that are no positive integers, or dropout outside 0 to 1;
    *   TypeError for another activation
    */

@@ -7,6 +7,7 @@ import { checkFeatures, checkPositive } from './check.js';
 import { Module } from './module.js';
 import { Parameter } from './parameter.js';
 
+/** Options of {@link RMSNorm}. */
 export interface RMSNormOptions {
   /** added to the mean square, under the root; default 1e-6 */
   eps?: number;
@@ -20,7 +21,9 @@ export interface RMSNormOptions {
 export class RMSNorm extends Module {
   /** `[features]`, starts as ones */
   weight: Parameter;
+  /** Size of the dimension that is normalized, the last one. */
   readonly features: number;
+  /** Added to the mean square, under the root. */
   readonly eps: number;
 
   /** @throws RangeError, TypeError for a size or eps out of range */

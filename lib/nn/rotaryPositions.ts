@@ -13,6 +13,7 @@ import { Buffer } from './parameter.js';
 import { sinusoidTable } from './positionalEncoding.js';
 import { checkPositions } from './positionTable.js';
 
+/** Options of {@link RotaryPositions}. */
 export interface RotaryPositionsOptions {
   /** number of positions in the table; default 200 */
   maxLen?: number;

@@ -9,12 +9,13 @@ import type { Norm, NormConfig, NormOptions } from './norm.js';
 /** Where the norm is: on a sublayer's input, or on the residual sum. */
 export type NormOrder = 'pre' | 'post';
 
+/** Options of {@link SublayerConnection}, and of the layers made of them. */
 export interface SublayerConnectionOptions {
-  /** of the sublayer's result; default 0.1 */
+  /** of the sublayer's result; default 0.1 (paper, section 5.4; seed 001) */
   dropout?: number;
   /** default `'pre'` (the seeds); the paper's is `'post'` */
   order?: NormOrder;
-  /** default: seed 001's LayerNorm */
+  /** default: seed 001's LayerNorm (population deviation, eps 1e-6 inside the root) */
   norm?: NormOptions;
 }
 
@@ -25,8 +26,11 @@ export interface SublayerConnectionOptions {
  * - `'post'`: norm(x + dropout(sublayer(x))), the paper's (sections 3.1 and 5.4).
  */
 export class SublayerConnection extends Module {
+  /** Of the sublayer's input (`'pre'`) or of the residual sum (`'post'`), `[…, size]`. */
   norm: Norm;
+  /** Of the sublayer's result, before it is added (paper, section 5.4). */
   dropout: Dropout;
+  /** Where the norm is. */
   readonly order: NormOrder;
   /** The choice behind `norm`, complete. */
   readonly normConfig: NormConfig;

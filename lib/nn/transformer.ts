@@ -19,15 +19,29 @@ export class Transformer extends Module {
     tgtEmbed: 'tgt_embed',
   };
 
+  /** N layers over the source, `[B, S, dModel]` to the same. */
   encoder: Encoder;
+  /** N layers over the target and the encoder's result, `[B, T, dModel]` to the same. */
   decoder: Decoder;
   /** From ids `[B, S]` to vectors `[B, S, dModel]`. */
   srcEmbed: TensorModule;
+  /** From ids `[B, T]` to vectors `[B, T, dModel]`. In state dicts `tgt_embed`. */
   tgtEmbed: TensorModule;
+  /** From the decoder's vectors `[…, dModel]` to log-probabilities `[…, vocabSize]`. */
   generator: Generator;
   /** All settings of a model made by `makeModel`, as checkpoints store them; else null. */
   config: ModelConfig | null = null;
 
+  /**
+   * The modules given become parts of the model; they are not copied. {@link makeModel} makes all
+   * of them.
+   *
+   * @param encoder from source vectors `[B, S, dModel]` and a mask to the memory `[B, S, dModel]`
+   * @param decoder from target vectors `[B, T, dModel]`, memory and masks to `[B, T, dModel]`
+   * @param srcEmbed from source ids `[B, S]` to `[B, S, dModel]`, positions included
+   * @param tgtEmbed from target ids `[B, T]` to `[B, T, dModel]`, positions included
+   * @param generator from `[…, dModel]` to log-probabilities `[…, vocabSize]`
+   */
   constructor(
     encoder: Encoder,
     decoder: Decoder,

@@ -3,14 +3,20 @@ import type { Tensor } from '../tensor/tensor.js';
 import { Embedding } from './embedding.js';
 import { Module } from './module.js';
 
-/** Token vectors times √dModel (paper, section 3.4). */
+/**
+ * Token vectors times √dModel (paper, section 3.4; seed 001). The table starts as normal(0, 1), an
+ * Embedding's; `makeModel` draws it xavier-uniform.
+ */
 export class TransformerEmbedding extends Module {
+  /** The table of vectors, `[vocabSize, dModel]`, as it is before the factor √dModel. */
   embedding: Embedding;
+  /** Size of the vectors. */
   readonly dModel: number;
 
   /**
    * @param dModel size of the vectors
    * @param vocabSize number of ids, added tokens of the tokenizer included
+   * @throws RangeError, TypeError unless both are positive integers
    */
   constructor(dModel: number, vocabSize: number) {
     super();

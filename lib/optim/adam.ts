@@ -13,19 +13,19 @@ import type {
 
 /** Settings of {@link Adam}; the defaults are PyTorch's. */
 export interface AdamSettings extends BaseSettings {
-  /** default 1e-3 */
+  /** learning rate; default 1e-3 */
   lr: number;
   /** decay of the running means of gradients and squares; default [0.9, 0.999]; the paper: [0.9, 0.98] */
   betas: readonly [number, number];
-  /** default 1e-8; the paper: 1e-9 */
+  /** added to the root of the mean square; default 1e-8; the paper: 1e-9 */
   eps: number;
   /** default 0 for Adam (added to the gradient), 0.01 for AdamW (shrinks the parameter itself) */
   weightDecay: number;
 }
 
 /**
- * Adam (Kingma and Ba 2015), by libtorch's fused kernel: one native call for all parameters of a
- * group.
+ * Adam (Kingma and Ba 2015, algorithm 1; paper, section 5.3), by libtorch's fused kernel: one
+ * native call for all parameters of a group.
  */
 export class Adam extends Optimizer<AdamSettings> {
   /** PyTorch's. */

@@ -5,6 +5,7 @@ import { call, callTensor, callTensors } from '../tensor/dispatch.js';
 import { tidy } from '../tensor/scope.js';
 import { Tensor } from '../tensor/tensor.js';
 
+/** Options of {@link clipGradNorm}. */
 export interface ClipGradNormOptions {
   /** which norm; default 2; Infinity: the largest magnitude */
   normType?: number;

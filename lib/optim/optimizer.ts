@@ -13,7 +13,10 @@ export interface BaseSettings {
 }
 
 /** Parameters that share settings. */
-export type ParameterGroup<Settings> = Settings & { readonly params: readonly Tensor[] };
+export type ParameterGroup<Settings> = Settings & {
+  /** leaves of a floating dtype, of any shapes */
+  readonly params: readonly Tensor[];
+};
 
 /** What the constructors take: parameters, or groups with settings of their own. */
 export type ParameterSource<Settings> =
@@ -41,6 +44,7 @@ export interface Update {
  * parameter is first updated, and outlives every scope.
  */
 export abstract class Optimizer<Settings extends BaseSettings> {
+  /** Parameters with their settings; a setting that is changed here holds from the next step on. */
   readonly paramGroups: readonly ParameterGroup<Settings>[];
   private readonly states = new Map<Tensor, ParameterState>();
   private readonly owner: string;
@@ -250,6 +254,7 @@ export abstract class Optimizer<Settings extends BaseSettings> {
     this.disposeState();
   }
 
+  /** {@link Optimizer.dispose} at the end of a block: `using optimizer = new Adam(…)`. */
   [Symbol.dispose](): void {
     this.dispose();
   }

@@ -7,6 +7,7 @@ import { checkInteger, checkRequiredOptions, describe } from '../runtime/options
  */
 export type Schedule = (step: number) => number;
 
+/** Settings of {@link noam}. */
 export interface NoamOptions {
   /** size of the model's vectors */
   dModel: number;

@@ -11,7 +11,7 @@ import type {
 
 /** Settings of {@link SGD}; the defaults are PyTorch's. */
 export interface SGDSettings extends BaseSettings {
-  /** default 1e-3 */
+  /** learning rate; default 1e-3 */
   lr: number;
   /** part of the last update that goes on; default 0 */
   momentum: number;
@@ -19,7 +19,10 @@ export interface SGDSettings extends BaseSettings {
   weightDecay: number;
 }
 
-/** Gradient descent, with momentum if asked. */
+/**
+ * Gradient descent, with momentum if asked: `v = momentum · v + g`, `p = p - lr · v`, where g is the
+ * gradient plus weightDecay · p.
+ */
 export class SGD extends Optimizer<SGDSettings> {
   /**
    * @param parameters `model.parameters()`, or groups `{ params, lr, … }`

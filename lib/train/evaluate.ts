@@ -15,6 +15,7 @@ import { tokenLossSum } from './loss.js';
 import { TokenMean } from './metrics.js';
 import { batchOn } from './batchOn.js';
 
+/** Options of {@link evaluate}. */
 export interface EvaluateOptions {
   /** The id in the targets that is no target. */
   pad: number;
@@ -26,10 +27,13 @@ export interface EvaluateOptions {
   onBatch?: (batch: { index: number; loss: number; tokens: number }, soFar: Evaluation) => void;
 }
 
+/** What {@link evaluate} finds. */
 export interface Evaluation {
   /** Mean over all target tokens; NaN without any. */
   readonly loss: number;
+  /** Target tokens, padding left out. */
   readonly tokens: number;
+  /** Batches that were looked at, those without a target token included. */
   readonly batches: number;
   /** How many batches there are in all, where the source says so. */
   readonly expectedBatches: number | null;

@@ -5,24 +5,31 @@ import { checkArray, checkObject } from '../runtime/options.js';
 export interface StepRecord {
   /** Counts from 1 over the whole run. */
   readonly step: number;
+  /** Counts from 1. */
   readonly epoch: number;
   /** Mean over the step's target tokens (of all its accumulated batches). */
   readonly loss: number;
+  /** Target tokens of the step, padding left out. */
   readonly tokens: number;
+  /** The rate that the step was taken with. */
   readonly learningRate: number;
 }
 
 /** One validation batch. */
 export interface ValidationRecord {
+  /** The epoch after whose training it was measured, from 1. */
   readonly epoch: number;
   /** Counts from 1 in the epoch. */
   readonly batch: number;
+  /** Mean over the batch's target tokens. */
   readonly loss: number;
+  /** Target tokens of the batch, padding left out. */
   readonly tokens: number;
 }
 
 /** One pass over the training data. */
 export interface EpochRecord {
+  /** Counts from 1 over all calls of `fit`. */
   readonly epoch: number;
   /** The run's step count at the end of the epoch. */
   readonly step: number;
@@ -30,10 +37,13 @@ export interface EpochRecord {
   readonly trainLoss: number;
   /** The same over the validation data; null without any. */
   readonly validationLoss: number | null;
+  /** Target tokens that were trained on, padding left out. */
   readonly trainTokens: number;
+  /** Target tokens that were validated on; 0 without validation. */
   readonly validationTokens: number;
   /** Time of the training part. */
   readonly trainSeconds: number;
+  /** Time of the validation part; 0 without any. */
   readonly validationSeconds: number;
   /** Batches without a target token: they changed nothing. */
   readonly skippedBatches: number;
@@ -43,13 +53,21 @@ export interface EpochRecord {
   readonly best: boolean;
 }
 
+/** All figures of a run, as `history.json` has them. */
 export interface History {
+  /** One record for each optimizer step that was taken. */
   readonly steps: StepRecord[];
+  /** One record for each validation batch with target tokens. */
   readonly validationBatches: ValidationRecord[];
+  /** One record for each complete epoch. */
   readonly epochs: EpochRecord[];
 }
 
-/** The text of `history.json`. Numbers that JSON lacks are strings: `"NaN"`, `"Infinity"`. */
+/**
+ * The text of `history.json`. Numbers that JSON lacks are strings: `"NaN"`, `"Infinity"`.
+ *
+ * @throws TypeError for what is no history
+ */
 export function historyJson(history: History): string {
   checkHistory('historyJson', history);
   const text = JSON.stringify(history, (_key, value: unknown) =>

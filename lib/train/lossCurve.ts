@@ -16,6 +16,7 @@ interface Point {
   readonly y: number;
 }
 
+/** Options of {@link lossCurve}. */
 export interface LossCurveOptions {
   /** Default `'Loss'`. */
   title?: string;
@@ -30,6 +31,7 @@ export interface LossCurveOptions {
  * Losses that are not finite are gaps.
  *
  * @returns a complete SVG document
+ * @throws TypeError, RangeError for what is no history, and for options out of range
  */
 export function lossCurve(history: History, options: LossCurveOptions = {}): string {
   checkHistory('lossCurve', history);

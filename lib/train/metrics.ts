@@ -9,6 +9,7 @@ export class TokenMean {
   /**
    * @param lossSum the batch's loss, summed over its tokens
    * @param tokens how many target tokens it has
+   * @throws TypeError, RangeError for what is no number, and for a count that is none
    */
   add(lossSum: number, tokens: number): void {
     checkNumber('TokenMean.add', 'lossSum', lossSum);
@@ -30,6 +31,7 @@ export class TokenMean {
 
 /** The epoch with the lowest loss so far. */
 export interface BestEpoch {
+  /** Counts from 1. */
   readonly epoch: number;
   /** Validation loss, mean over all target tokens of the epoch. */
   readonly loss: number;
@@ -42,7 +44,10 @@ export interface BestEpoch {
 export class BestModel {
   #best: BestEpoch | null;
 
-  /** @param best from an earlier run that is continued; default none */
+  /**
+   * @param best from an earlier run that is continued; default none
+   * @throws TypeError, RangeError for what is no epoch and loss
+   */
   constructor(best: BestEpoch | null = null) {
     if (best !== null) {
       const { epoch, loss } = checkObject('BestModel', 'best', best, '{ epoch, loss } or null');
@@ -57,7 +62,13 @@ export class BestModel {
     return this.#best;
   }
 
-  /** Takes an epoch's loss; true if it is the new best. */
+  /**
+   * Takes an epoch's loss; true if it is the new best.
+   *
+   * @param epoch counts from 1
+   * @param loss of validation, the token mean; it may be NaN
+   * @throws TypeError, RangeError for what is no epoch or no number
+   */
   consider(epoch: number, loss: number): boolean {
     checkInteger('BestModel.consider', 'epoch', epoch, 1);
     checkNumber('BestModel.consider', 'loss', loss);

@@ -4,8 +4,11 @@ import type { EpochRecord } from './history.js';
 
 /** What a reporter hears after a batch. */
 export interface BatchProgress {
+  /** Which data the batch is of. */
   readonly part: 'train' | 'validation';
+  /** The epoch that runs, from 1. */
   readonly epoch: number;
+  /** The last epoch that this training will have. */
   readonly epochs: number;
   /** Batches of this part done in this epoch. */
   readonly batch: number;
@@ -19,7 +22,14 @@ export interface BatchProgress {
 
 /** Takes the news of a training run. Its methods must be quick: they run between steps. */
 export interface TrainingReporter {
+  /** A batch is done, be it of training or validation. */
   batch(progress: BatchProgress): void;
+  /**
+   * An epoch is done, validation and saving included.
+   *
+   * @param record its figures
+   * @param epochs the last epoch that this training will have
+   */
   epoch(record: EpochRecord, epochs: number): void;
   /** A sentence worth reading: a warning, a sample translation. */
   message(text: string): void;
@@ -29,8 +39,11 @@ export interface TrainingReporter {
 
 /** Where the progress goes: `process.stderr` or anything like it. */
 export interface ProgressStream {
+  /** Takes text, with line ends and, on a terminal, control codes in it. */
   write(text: string): unknown;
+  /** Whether a line can be written over. Default: not. */
   readonly isTTY?: boolean;
+  /** Width of the terminal in characters. Default 80. */
   readonly columns?: number;
 }
 

@@ -57,7 +57,9 @@ interface EpochTraining {
  * step leaves the number of live tensors as it was.
  */
 export class Trainer {
+  /** The model that is trained; it stays the caller's own. */
   readonly model: Transformer;
+  /** The optimizer given, or the trainer's own Adam. */
   readonly optimizer: TrainingOptimizer;
   /** Losses so far, over all calls of {@link fit}. */
   readonly history: History = { steps: [], validationBatches: [], epochs: [] };
@@ -366,6 +368,7 @@ export class Trainer {
     this.#ownOptimizer?.dispose();
   }
 
+  /** {@link Trainer.dispose} at the end of a block: `using trainer = new Trainer(…)`. */
   [Symbol.dispose](): void {
     this.dispose();
   }

@@ -10,11 +10,15 @@ import type { TrainingReporter } from './progress.js';
 
 /** What the loop needs of an optimizer. */
 export interface TrainingOptimizer {
+  /** The learning rate; the schedule sets it before each step. */
   lr: number;
+  /** Drops the gradients of all parameters. */
   zeroGrad(): void;
+  /** Updates every parameter that has a gradient; the trainer waits for it. */
   stepAsync(): Promise<void>;
 }
 
+/** Options of {@link Trainer}; only `specialIds` are needed. */
 export interface TrainerOptions {
   /** Ids of pad (which the loss leaves out), bos and eos. */
   specialIds: SpecialIds;
@@ -59,6 +63,7 @@ export interface TrainerOptions {
   reporter?: TrainingReporter | null;
 }
 
+/** Options of {@link Trainer.fit}. */
 export interface FitOptions {
   /** How many times to go through the training data. */
   epochs: number;
@@ -68,6 +73,7 @@ export interface FitOptions {
   signal?: AbortSignal;
 }
 
+/** How a call of {@link Trainer.fit} ended. */
 export interface FitResult {
   /** Whether the signal stopped it. */
   readonly aborted: boolean;
@@ -77,5 +83,6 @@ export interface FitResult {
   readonly steps: number;
   /** Best epoch by validation loss; null without validation, or if no loss was finite. */
   readonly best: BestEpoch | null;
+  /** The losses of all calls of `fit`: `trainer.history` itself. */
   readonly history: History;
 }
