@@ -13,6 +13,7 @@ import { checkModel } from '../nn/checkModel.js';
 import { checkMaxLength } from './positionLimit.js';
 import { RecomputingStepDecoder, type StepDecoder } from './stepDecoder.js';
 
+/** Options of {@link greedy}; the three ids are needed. */
 export interface GreedyOptions extends SpecialIds {
   /**
    * Most tokens of a target, the end token included. Default and upper bound: the length of the

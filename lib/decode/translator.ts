@@ -23,12 +23,15 @@ import { checkModel } from '../nn/checkModel.js';
 import { greedy, type Decoded } from './greedy.js';
 import { checkMaxLength, sourceLimit } from './positionLimit.js';
 
+/** What a {@link Translator} needs besides the model. */
 export interface TranslatorOptions {
+  /** The one that the model was trained with, for both sides. */
   tokenizer: Tokenizer;
   /** Ids of pad, bos and eos that the model was trained with. */
   specialIds: SpecialIds;
 }
 
+/** Options of {@link Translator.translate}. */
 export interface TranslateOptions {
   /** Texts decoded together. Default 32. */
   batchSize?: number | undefined;
@@ -47,6 +50,11 @@ export class TextTooLongError extends RangeError {
   /** How many the position table allows. */
   readonly limit: number;
 
+  /**
+   * @param index which text, from 0
+   * @param tokens how many tokens it has, bos and eos included
+   * @param limit how many the position table allows
+   */
   constructor(index: number, tokens: number, limit: number) {
     super(
       `Translator.translate: texts[${index}] has ${tokens} tokens (with bos and eos), ` +
@@ -69,8 +77,11 @@ export class TextTooLongError extends RangeError {
  * ```
  */
 export class Translator {
+  /** Has to be in eval mode to translate; {@link Translator.dispose} frees it. */
   readonly model: Transformer;
+  /** Turns texts into ids and back. */
   readonly tokenizer: Tokenizer;
+  /** Ids of pad, bos and eos. */
   readonly specialIds: SpecialIds;
 
   /**
@@ -209,6 +220,10 @@ export class Translator {
     this.model.dispose();
   }
 
+  /**
+   * {@link Translator.dispose} at the end of a block: `using translator = await
+   * Translator.load(…)`.
+   */
   [Symbol.dispose](): void {
     this.dispose();
   }

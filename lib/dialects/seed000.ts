@@ -24,12 +24,17 @@ export { clone } from '../nn/clones.js';
 
 /** Its norm, for other modules: `makeModel(vocabSize, { norm: seed000.norm })`. */
 export const norm = {
+  /** the sample deviation, divided by dModel - 1 */
   std: 'sample',
+  /** added to the deviation */
   epsPlace: 'outside',
+  /** the post's */
   eps: 1e-6,
+  /** scale and shift in state dicts */
   names: 'k/b',
 } as const satisfies NormOptions;
 
+/** Options of {@link LayerNorm}. */
 export interface LayerNormOptions {
   /** added to the deviation; default 1e-6 (seed 000) */
   eps?: number;
@@ -62,6 +67,7 @@ export class LayerNorm extends AnyLayerNorm {
   }
 }
 
+/** Options of {@link SubLayerConnection}. */
 export interface SubLayerConnectionOptions {
   /** of the sublayer's result; default 0.2 (seed 000) */
   dropout?: number;
@@ -87,6 +93,7 @@ export class SubLayerConnection extends SublayerConnection {
   }
 }
 
+/** Options of {@link FeedForward}. */
 export interface FeedForwardOptions {
   /** between ReLU and the second layer; default 0.2 (seed 000) */
   dropout?: number;
@@ -107,6 +114,7 @@ export class FeedForward extends PositionwiseFeedForward {
   }
 }
 
+/** Options of {@link MultiHeadAttention}. */
 export interface MultiHeadAttentionOptions {
   /** of the attention weights; default 0.2 (seed 000) */
   dropout?: number;

@@ -31,12 +31,17 @@ const sizes = { vocabSize: 39, maxLen: 50, dModel: 32, h: 4, dFf: 64 };
  * `makeModel(vocabSize, { norm: seed002.norm })`.
  */
 export const norm = {
+  /** divided by dModel */
   std: 'population',
+  /** under the root, beside the variance */
   epsPlace: 'inside',
+  /** PyTorch's default */
   eps: 1e-5,
+  /** scale and shift in state dicts */
   names: 'weight/bias',
 } as const satisfies NormOptions;
 
+/** Options of {@link attention}. */
 export interface AttentionOptions {
   /**
    * weights of a query with every key blocked; default `'uniform'` (the post's -Infinity gives NaN)
@@ -77,6 +82,7 @@ export function attention(
   });
 }
 
+/** Options of {@link MultiHead}. */
 export interface MultiHeadOptions {
   /** size of the vectors; default 32 (seed 002) */
   dModel?: number;
@@ -101,14 +107,23 @@ export class MultiHead extends Module {
     outFc: 'out_fc',
   };
 
+  /** From the normed Q, `[dModel, dModel]`. In state dicts `fc_Q`. */
   fcQ: Linear;
+  /** From the normed K, `[dModel, dModel]`. In state dicts `fc_K`. */
   fcK: Linear;
+  /** From the normed V, `[dModel, dModel]`. In state dicts `fc_V`. */
   fcV: Linear;
+  /** Behind the heads, `[dModel, dModel]`. In state dicts `out_fc`. */
   outFc: Linear;
+  /** One for Q, K and V. */
   norm: Norm;
+  /** Of the result, before Q is added. */
   dropout: Dropout;
+  /** Size of the vectors. */
   readonly dModel: number;
+  /** Number of heads. */
   readonly h: number;
+  /** Weights of a query with every key blocked. */
   readonly emptyRows: EmptyRows;
 
   /** @throws RangeError unless h divides dModel; RangeError, TypeError for options out of range */
@@ -160,6 +175,7 @@ export class MultiHead extends Module {
   }
 }
 
+/** Options of {@link PositionEmbedding}. */
 export interface PositionEmbeddingOptions {
   /** number of ids; default 39 (seed 002) */
   vocabSize?: number;
@@ -175,6 +191,7 @@ export interface PositionEmbeddingOptions {
  * as normal(0, 0.1). Keys `embed.weight`, `pe`.
  */
 export class PositionEmbedding extends PositionalEncoding {
+  /** The table of vectors, `[vocabSize, dModel]`. */
   embed: Embedding;
 
   /** @throws RangeError, TypeError for options out of range */
@@ -201,6 +218,7 @@ export class PositionEmbedding extends PositionalEncoding {
   }
 }
 
+/** Options of {@link FullyConnectedOutput}. */
 export interface FullyConnectedOutputOptions {
   /** size of the vectors; default 32 (seed 002) */
   dModel?: number;
@@ -221,8 +239,11 @@ class FullyConnected extends PositionwiseFeedForward {
  */
 export class FullyConnectedOutput extends Module {
   // A SublayerConnection would have its norm first: parameters in another order than the post's.
+  /** The two layers with ReLU between, `[…, dModel]` to the same. */
   fc: PositionwiseFeedForward;
+  /** Of the input. */
   norm: Norm;
+  /** Of the result, before the input is added. */
   dropout: Dropout;
 
   /** @throws RangeError, TypeError for options out of range */

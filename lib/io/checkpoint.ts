@@ -29,6 +29,7 @@ const weightsFile = 'model.safetensors';
 const configFile = 'config.json';
 const tokenizerFile = 'tokenizer.json';
 
+/** What {@link saveModel} saves besides the model; default: nothing. */
 export interface SaveModelOptions {
   /** Saved as `tokenizer.json`; `Translator.load` needs it. */
   tokenizer?: Tokenizer;
@@ -46,6 +47,7 @@ export interface LoadedModel {
   readonly model: Transformer;
   /** Null if the folder has no `tokenizer.json`. */
   readonly tokenizer: Tokenizer | null;
+  /** What `config.json` says: options of the model, special ids, facts of the run. */
   readonly config: ModelFolderConfig;
   /** The model folder that was read: for a run folder, the one inside. */
   readonly folder: string;

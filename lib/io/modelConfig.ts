@@ -10,7 +10,9 @@ const formatVersion = 1;
 
 /** Names of the columns that a model was trained on. */
 export interface TranslationColumns {
+  /** The column that the model translates from, such as `'en'`. */
   source: string;
+  /** The column that it translates to, such as `'zh'`. */
   target: string;
 }
 
@@ -22,13 +24,17 @@ export type JsonValue =
 export type ModelDType = 'float32' | 'float64' | 'float16' | 'bfloat16';
 const modelDTypes: readonly string[] = ['float32', 'float64', 'float16', 'bfloat16'];
 
+/** The content of a model folder's `config.json`. */
 export interface ModelFolderConfig {
   /** All options of `makeModel`, with the vocabularies' sizes. */
   readonly model: ModelConfig;
+  /** Of the saved weights. */
   readonly dtype: ModelDType;
+  /** Ids of pad, bos and eos; null: saved without. */
   readonly specialIds: SpecialIds | null;
   /** Ids of the tokenizer saved with it; null: none, or saved before this was noted. */
   readonly tokenizerVocabSize: number | null;
+  /** What the sentence pairs' columns were called; null: saved without. */
   readonly columns: TranslationColumns | null;
   /** Facts of the run that made it, such as epoch and losses. */
   readonly training: { readonly [key: string]: JsonValue } | null;

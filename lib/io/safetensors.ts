@@ -28,6 +28,7 @@ const pieceBytes = 16 * 1024 * 1024;
 export interface TensorInfo {
   /** The format's name of the element type: `F32`, `BF16`, `I64`, … */
   readonly dtype: string;
+  /** Sizes of the dimensions; `[]` for a single number. */
   readonly shape: readonly number[];
 }
 
@@ -90,6 +91,7 @@ export class SafetensorsFile {
     return [...this.#entries.keys()];
   }
 
+  /** Whether the file has a tensor of that name. */
   has(name: string): boolean {
     return this.#entries.has(name);
   }
@@ -158,6 +160,10 @@ export class SafetensorsFile {
     await this.#handle.close();
   }
 
+  /**
+   * {@link SafetensorsFile.close} at the end of a block: `await using file = await
+   * readSafetensors(…)`.
+   */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
   }

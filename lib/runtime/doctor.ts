@@ -5,6 +5,7 @@ import { searchLibtorch, type Search } from './findLibtorch.js';
 import { bootstrap, loadedRuntime, nativeAddon } from './load.js';
 import { cacheFolder, libtorchVersion, packageVersion } from './package.js';
 
+/** What {@link examineRuntime} finds. */
 export interface Examination {
   /** The findings, to print. */
   readonly lines: readonly string[];

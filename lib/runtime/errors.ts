@@ -22,6 +22,7 @@ export type TorchErrorCode =
  * Faults in the arguments of a typed function are `TypeError` or `RangeError` instead.
  */
 export class TorchError extends Error {
+  /** Which fault it is, for programs: `'ERR_CHECKPOINT'` and the like. */
   readonly code: TorchErrorCode;
 
   /**

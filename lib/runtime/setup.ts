@@ -15,6 +15,7 @@ import { cacheEntry, libtorchVersion } from './package.js';
 import { downloadWheels } from './pip.js';
 import { findPython, pythonCandidates } from './python.js';
 
+/** Options of {@link setUpLibtorch}. */
 export interface SetupOptions {
   /** Which build. Default `cpu`: it is 2 % of the CUDA build's size, and runs everywhere. */
   variant?: 'cpu' | 'cuda';

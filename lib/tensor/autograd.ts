@@ -6,6 +6,7 @@ import type { BackwardOptions as NativeBackwardOptions } from './native.js';
 import { isPromise } from './scope.js';
 import { Tensor } from './tensor.js';
 
+/** Options of {@link Tensor.backward} and {@link Tensor.backwardAsync}. */
 export interface BackwardOptions {
   /** Upstream gradient with the tensor's shape. Default 1, for tensors with one element. */
   gradient?: Tensor;
@@ -17,6 +18,7 @@ export interface BackwardOptions {
   inputs?: readonly Tensor[];
 }
 
+/** Options of {@link grad}. */
 export interface GradOptions {
   /** Upstream gradients, one per output; null for 1. Default: all null. */
   gradOutputs?: readonly (Tensor | null)[];

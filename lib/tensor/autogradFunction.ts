@@ -25,6 +25,7 @@ export interface FunctionContext {
 /** A gradient for each argument: null or undefined for none. */
 export type Gradients = readonly (Tensor | null | undefined)[];
 
+/** What {@link defineFunction} makes a function of. */
 export interface FunctionDefinition<Arguments extends readonly unknown[], Output> {
   /** For `gradFn` and errors. Default `'CustomFunction'`. */
   name?: string;

@@ -20,6 +20,7 @@ import { Tensor } from './tensor.js';
 
 export { cat, stack } from './join.js';
 
+/** Options of all functions that make tensors. */
 export interface CreateOptions {
   /** Element type. The default stands with each function. */
   dtype?: DType;
@@ -29,6 +30,7 @@ export interface CreateOptions {
   requiresGrad?: boolean;
 }
 
+/** Options of {@link tensor}. */
 export interface TensorOptions extends CreateOptions {
   /** Shape of a flat typed array. Default: one dimension. */
   shape?: readonly number[];

@@ -12,7 +12,9 @@ import { currentScope } from './scope.js';
 
 /** A number that becomes a floating Scalar even if its value is an integer. */
 export class FloatScalar {
+  /** The number. */
   readonly value: number;
+  /** {@link float} makes one. @throws TypeError for anything but a number */
   constructor(value: number) {
     if (typeof value !== 'number') {
       throw new TypeError(`float: value must be a number, got ${describe(value)}`);
@@ -187,6 +189,8 @@ function cachedProperties<T>(make: (name: string) => T): { readonly [name: strin
  * the typed API and `torchformer::*` check every shape first.
  */
 export const ops = cachedProperties(opNamespace) as unknown as {
+  /** PyTorch's own ops, by the names and overloads of their schemas. */
   readonly aten: AtenOps;
+  /** The ops of this package: attention, norms, feed-forward, dropout. */
   readonly torchformer: TorchformerOps;
 };

@@ -11,6 +11,7 @@ import {
 import { callTensor, callTensors } from './dispatch.js';
 import type { Tensor } from './tensor.js';
 
+/** Options of {@link meshgrid}. */
 export interface MeshgridOptions {
   /** `'ij'` (default): the first tensor runs along the first dimension; `'xy'`: along the second. */
   indexing?: 'ij' | 'xy';

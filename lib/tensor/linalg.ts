@@ -16,11 +16,13 @@ import type { Tensor } from './tensor.js';
 /** `'fro'` (Frobenius), `'nuc'` (nuclear), ±1, ±2 or ±Infinity. */
 export type MatrixNorm = 'fro' | 'nuc' | number;
 
+/** Options of `linalg.svd`. */
 export interface SvdOptions {
   /** Square `U` and `Vh`. Default true, as in PyTorch. */
   fullMatrices?: boolean;
 }
 
+/** Options of `linalg.cholesky`, `eigh` and `eigvalsh`. */
 export interface UpperOptions {
   /** `cholesky`: an upper triangle. `eigh`: reads the upper triangle. Default false. */
   upper?: boolean;

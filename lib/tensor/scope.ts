@@ -73,6 +73,7 @@ export class Scope {
     this.#tensors.clear();
   }
 
+  /** {@link Scope.dispose} at the end of a block: `using scope = new Scope()`. */
   [Symbol.dispose](): void {
     this.dispose();
   }

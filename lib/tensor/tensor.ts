@@ -12,8 +12,11 @@ import { currentScope } from './scope.js';
 
 const inspect: unique symbol = Symbol.for('nodejs.util.inspect.custom') as never;
 
+/** Options of {@link Tensor.to}. */
 export interface ToOptions {
+  /** Default: the tensor's own. */
   dtype?: DType;
+  /** Default: the tensor's own. */
   device?: Device;
   /** Copies even if nothing changes. Default false. */
   copy?: boolean;
@@ -63,6 +66,7 @@ export class Tensor extends LinearAlgebraMethods {
     return native().numel(this);
   }
 
+  /** The type of the elements: `'float32'`, `'int64'`, … */
   get dtype(): DType {
     return native().dtype(this);
   }
@@ -283,6 +287,7 @@ export class Tensor extends LinearAlgebraMethods {
     currentScope()?.forget(this);
   }
 
+  /** {@link Tensor.dispose} at the end of a block: `using x = tensor([1, 2])`. */
   [Symbol.dispose](): void {
     this.dispose();
   }
@@ -292,6 +297,7 @@ export class Tensor extends LinearAlgebraMethods {
     return this.isDisposed ? 'tensor(disposed)' : formatTensor(this);
   }
 
+  /** What `console.log` shows: {@link Tensor.toString}. */
   [inspect](): string {
     return this.toString();
   }

@@ -13,6 +13,7 @@ import type { Tensor } from '../tensor.js';
 import { binary, binaryOfTensors, overloads } from './binary.js';
 import { InPlaceMethods } from './inPlace.js';
 
+/** Options of {@link Tensor.allclose} and {@link Tensor.isclose}. */
 export interface AllcloseOptions {
   /** Part of `other`'s magnitude that may differ. Default 1e-5, as in PyTorch. */
   rtol?: number;

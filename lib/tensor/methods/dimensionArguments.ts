@@ -11,6 +11,7 @@ import {
 import { isFloatingPoint, type DType } from '../dtype.js';
 import type { Tensor } from '../tensor.js';
 
+/** Options of all methods that reduce dimensions. */
 export interface KeepdimOptions {
   /** Keeps the reduced dimensions with size 1. Default false. */
   keepdim?: boolean;
@@ -18,7 +19,9 @@ export interface KeepdimOptions {
 
 /** The values along a dimension and where they are (int64). */
 export interface ValuesAndIndices {
+  /** The values, of the tensor's dtype. */
   values: Tensor;
+  /** Where along the dimension each was, int64, the same shape. */
   indices: Tensor;
 }
 

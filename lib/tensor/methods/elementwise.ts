@@ -13,16 +13,19 @@ import { call, callTensor } from '../dispatch.js';
 import { Tensor } from '../tensor.js';
 import { binary, binaryInPlace, binaryOfTensors, overloads } from './binary.js';
 
+/** Options of {@link Tensor.add} and {@link Tensor.sub}, in place too. */
 export interface AlphaOptions {
   /** Factor of the other operand. Default 1. */
   alpha?: Scalar;
 }
 
+/** Options of {@link Tensor.div}. */
 export interface DivOptions {
   /** Rounds towards zero or down; default: true division, which gives floats for integers. */
   roundingMode?: 'trunc' | 'floor';
 }
 
+/** Options of {@link Tensor.round}. */
 export interface RoundOptions {
   /** Digits after the point; negative: before it. Default 0. */
   decimals?: number;

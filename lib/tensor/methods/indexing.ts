@@ -20,6 +20,7 @@ import { Tensor } from '../tensor.js';
 import { where } from '../where.js';
 import { SortingMethods } from './sorting.js';
 
+/** Options of {@link Tensor.indexPut_}. */
 export interface IndexPutOptions {
   /** Adds to what is there; an element picked twice gets both. Default false: replaces. */
   accumulate?: boolean;

@@ -14,6 +14,7 @@ import { callTensor } from '../dispatch.js';
 import type { Tensor } from '../tensor.js';
 import { ScatterMethods } from './scatter.js';
 
+/** Options of {@link Tensor.addmm} and {@link Tensor.baddbmm}. */
 export interface ProductOptions {
   /** Factor of the tensor itself. Default 1. */
   beta?: Scalar;

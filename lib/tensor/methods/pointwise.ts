@@ -14,11 +14,13 @@ import { Tensor } from '../tensor.js';
 import { binary, binaryOfBits, binaryOfTensors, checkBits, overloads } from './binary.js';
 import { ElementwiseMethods } from './elementwise.js';
 
+/** Options of {@link Tensor.gelu}. */
 export interface GeluOptions {
   /** `'none'` (default): by the error function; `'tanh'`: the approximation. */
   approximate?: 'none' | 'tanh';
 }
 
+/** Options of {@link Tensor.softplus}. */
 export interface SoftplusOptions {
   /** Steepness. Default 1. */
   beta?: number;
@@ -26,11 +28,13 @@ export interface SoftplusOptions {
   threshold?: number;
 }
 
+/** Options of {@link Tensor.addcmul} and {@link Tensor.addcdiv}, in place too. */
 export interface ValueOptions {
   /** Factor of the product or quotient. Default 1. */
   value?: Scalar;
 }
 
+/** Options of {@link Tensor.nanToNum}. */
 export interface NanToNumOptions {
   /** In place of NaN. Default 0. */
   nan?: number;

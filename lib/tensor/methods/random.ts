@@ -5,6 +5,7 @@ import { call, callTensor } from '../dispatch.js';
 import { Tensor } from '../tensor.js';
 import { PointwiseMethods } from './pointwise.js';
 
+/** Options of {@link Tensor.multinomial}. */
 export interface MultinomialOptions {
   /** Whether an index may be drawn more than once. Default false, as in PyTorch. */
   replacement?: boolean;

@@ -18,6 +18,7 @@ import { Tensor } from '../tensor.js';
 import { alongDim } from './dimensionArguments.js';
 import { ShapeMethods, sizesOf, type Sizes } from './shape.js';
 
+/** Options of {@link Tensor.diagonal} and {@link Tensor.diagEmbed}. */
 export interface DiagonalOptions {
   /** 0 (default): the main diagonal; above it if positive, below if negative. */
   offset?: number;

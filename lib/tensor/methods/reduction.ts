@@ -19,16 +19,19 @@ import {
 } from './dimensionArguments.js';
 import { DimensionMethods } from './rearrangement.js';
 
+/** Options of sums, means and products. */
 export interface ReduceOptions extends KeepdimOptions {
   /** Converts to this type before reducing. Default: as PyTorch, int64 for sums of integers. */
   dtype?: DType;
 }
 
+/** Options of variances and standard deviations. */
 export interface VarianceOptions extends KeepdimOptions {
   /** Subtracted from the count in the divisor: 1 (default) for a sample, 0 for a population. */
   correction?: number;
 }
 
+/** Options of {@link Tensor.softmax} and {@link Tensor.logSoftmax}. */
 export interface SoftmaxOptions {
   /** Converts to this type before computing. */
   dtype?: DType;

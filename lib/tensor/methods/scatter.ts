@@ -20,6 +20,7 @@ import { Tensor } from '../tensor.js';
 import { checkPositions, IndexingMethods } from './indexing.js';
 import type { AlphaOptions } from './elementwise.js';
 
+/** Options of {@link Tensor.scatterReduce}. */
 export interface ScatterReduceOptions {
   /** Whether the tensor's own elements take part. Default true. */
   includeSelf?: boolean;

@@ -12,6 +12,7 @@ import {
 } from './dimensionArguments.js';
 import { StatisticsMethods } from './statistics.js';
 
+/** Options of {@link Tensor.sort} and {@link Tensor.argsort}. */
 export interface SortOptions {
   /** From the largest to the smallest. Default false. */
   descending?: boolean;
@@ -19,6 +20,7 @@ export interface SortOptions {
   stable?: boolean;
 }
 
+/** Options of {@link Tensor.topk}. */
 export interface TopkOptions {
   /** Default -1. */
   dim?: number;
@@ -28,6 +30,7 @@ export interface TopkOptions {
   sorted?: boolean;
 }
 
+/** Options of {@link Tensor.unique} and its kin. */
 export interface UniqueOptions {
   /** Compares whole slices of this dimension. Default: the elements of the flattened tensor. */
   dim?: number;
@@ -43,6 +46,7 @@ export interface UniqueParts {
   counts: Tensor;
 }
 
+/** Options of {@link Tensor.searchsorted} and {@link Tensor.bucketize}. */
 export interface SearchOptions {
   /** Places after equal elements instead of before them. Default false. */
   right?: boolean;

@@ -19,16 +19,19 @@ import {
 } from './dimensionArguments.js';
 import { ReductionMethods, type ReduceOptions, type VarianceOptions } from './reduction.js';
 
+/** Options of {@link Tensor.cumsum} and {@link Tensor.cumprod}. */
 export interface CumulateOptions {
   /** Converts to this type before computing. */
   dtype?: DType;
 }
 
+/** Options of {@link Tensor.aminmax}. */
 export interface AminmaxOptions extends KeepdimOptions {
   /** Default: over all elements. */
   dim?: number;
 }
 
+/** Options of {@link Tensor.bincount}. */
 export interface BincountOptions {
   /** A weight for each element. Default: 1. */
   weights?: Tensor;
