@@ -10,6 +10,15 @@ import { nestedArray, type NestedArray } from './nested.js';
 import { formatTensor } from './print.js';
 import { currentScope } from './scope.js';
 
+/**
+ * Whether a scope may dispose of a tensor. As symbols, which no clone can hold, these also make
+ * `structuredClone` and `postMessage` fail, with this text, where they would give an object without
+ * the tensor's memory.
+ */
+const clonesLack = 'the memory of a Tensor: send its data() or bytes(), with shape and dtype';
+const scoped = Symbol(clonesLack);
+const outliving = Symbol(clonesLack);
+
 const inspect: unique symbol = Symbol.for('nodejs.util.inspect.custom') as never;
 
 /** Options of {@link Tensor.to}. */
@@ -28,20 +37,30 @@ export interface ToOptions {
  * Names and meanings are PyTorch's; a trailing underscore changes the tensor in place. Tensors
  * come from functions such as {@link tensor}, {@link zeros} or from other tensors, never from
  * `new`: native code makes the objects, whose memory it holds until {@link Tensor.dispose}, the
- * end of a scope, or the garbage collector.
+ * end of a scope, or the garbage collector. They cannot be cloned or sent to another thread
+ * (`structuredClone` and `postMessage` throw a DataCloneError): send the elements, `data()`.
  *
  * The methods are spread by topic over the classes that this one extends, one file each in
  * `methods/`; each adds its methods to the one before.
  */
 export class Tensor extends LinearAlgebraMethods {
-  /** True for tensors that outlive all scopes. Set by `keep`. @internal */
-  kept: boolean;
+  // A property of the object itself: clones look at no other.
+  private lifetime: symbol;
 
   /** Called by native code only: an object that `new` made elsewhere has no memory behind it. */
   protected constructor() {
     super();
-    this.kept = false;
+    this.lifetime = scoped;
     currentScope()?.add(this);
+  }
+
+  /** True for tensors that outlive all scopes. Set by `keep`. @internal */
+  get kept(): boolean {
+    return this.lifetime === outliving;
+  }
+
+  set kept(kept: boolean) {
+    this.lifetime = kept ? outliving : scoped;
   }
 
   // What it is.

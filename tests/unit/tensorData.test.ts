@@ -1,5 +1,16 @@
+import { MessageChannel } from 'node:worker_threads';
 import { describe, expect, it } from 'vitest';
-import { arange, empty, full, tensor, TorchError, zeros, type DType } from 'torchformer';
+import {
+  arange,
+  empty,
+  full,
+  keep,
+  Linear,
+  tensor,
+  TorchError,
+  zeros,
+  type DType,
+} from 'torchformer';
 
 describe('elements come back as they went in', () => {
   it('NaN, infinities, minus zero and the smallest numbers', () => {
@@ -225,3 +236,33 @@ function catchError(run: () => unknown): unknown {
   }
   return undefined;
 }
+
+describe('a clone of a tensor by JavaScript', () => {
+  const expected = expect.objectContaining({
+    name: 'DataCloneError',
+    message: expect.stringMatching(/memory of a Tensor: send its data\(\) or bytes\(\)/) as string,
+  }) as Error;
+
+  it.each([
+    ['a tensor', () => zeros([1])],
+    ['one that is kept', () => keep(zeros([1]))],
+    ['a Parameter', () => new Linear(1, 1).weight],
+    ['a module', () => new Linear(1, 1)],
+    ['a list with one', () => [1, zeros([1])]],
+  ])('is refused for %s, with the way out', (_what, make) => {
+    expect(() => structuredClone<unknown>(make())).toThrow(expected);
+    const { port1, port2 } = new MessageChannel();
+    expect(() => port1.postMessage(make())).toThrow(expected);
+    port1.close();
+    port2.close();
+  });
+
+  it('is possible for its elements', () => {
+    const x = tensor([[1, 2]]);
+    expect(structuredClone({ data: x.data(), shape: x.shape, dtype: x.dtype })).toEqual({
+      data: Float32Array.of(1, 2),
+      shape: [1, 2],
+      dtype: 'float32',
+    });
+  });
+});
