@@ -1,7 +1,17 @@
 /** Brings libtorch into the cache that all copies of the package on this machine share. */
 import { createHash } from 'node:crypto';
 import { createReadStream, createWriteStream, existsSync } from 'node:fs';
-import { mkdir, readdir, realpath, rename, rm, stat, symlink } from 'node:fs/promises';
+import {
+  access,
+  constants,
+  mkdir,
+  readdir,
+  realpath,
+  rename,
+  rm,
+  stat,
+  symlink,
+} from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
@@ -10,7 +20,7 @@ import { unpackLibtorch } from './archive.js';
 import { TorchError } from './errors.js';
 import { inspectLibtorch, isVersion, type LibtorchFolder } from './libtorchFolder.js';
 import { isRunning, withLock } from './lock.js';
-import { checkOptions } from './options.js';
+import { checkBoolean, checkOptions } from './options.js';
 import { cacheEntry, libtorchVersion } from './package.js';
 import { downloadWheels } from './pip.js';
 import { findPython, pythonCandidates } from './python.js';
@@ -44,6 +54,7 @@ export interface SetupOptions {
 export async function setUpLibtorch(options: SetupOptions = {}): Promise<LibtorchFolder> {
   checkOptions('setUpLibtorch', options, ['variant', 'from', 'sha256', 'force', 'log']);
   const { variant = 'cpu', from, sha256, log = () => {} } = options;
+  if (options.force !== undefined) checkBoolean('setUpLibtorch', 'force', options.force);
   const replace = options.force ?? from !== undefined;
   if (variant !== 'cpu' && variant !== 'cuda') {
     throw new TypeError(`setUpLibtorch: variant must be 'cpu' or 'cuda', got ${String(variant)}`);
@@ -61,7 +72,7 @@ export async function setUpLibtorch(options: SetupOptions = {}): Promise<Libtorc
     log(`libtorch is set up already: ${present.root}`);
     return present;
   }
-  await makeFolder(dirname(entry));
+  await makeCache(dirname(entry));
   return await withLock(
     `${entry}.lock`,
     () => log('waiting for another set-up to end'),
@@ -87,6 +98,22 @@ export async function setUpLibtorch(options: SetupOptions = {}): Promise<Libtorc
       return folder;
     },
   );
+}
+
+/** @throws TorchError ERR_NATIVE_LOAD naming the folder and the way out */
+async function makeCache(folder: string): Promise<void> {
+  try {
+    await makeFolder(folder);
+    await access(folder, constants.W_OK);
+  } catch (error) {
+    throw new TorchError(
+      'ERR_NATIVE_LOAD',
+      `the cache folder ${folder} cannot be written to (${(error as Error).message}); ` +
+        'set TORCHFORMER_CACHE to a folder that can, or TORCHFORMER_LIBTORCH to a libtorch that ' +
+        'is there already',
+      { cause: error },
+    );
+  }
 }
 
 /** Fills `ready` with `torch/`, and `nvidia/` beside it where needed. */

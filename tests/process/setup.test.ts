@@ -276,6 +276,17 @@ describe('torchformer setup', () => {
     expect(noNetwork.errors).toContain('--from');
   });
 
+  it.each(['/proc/x', '/dev/null/x', '/dev/null'])(
+    'says that %s is no place for the cache',
+    (cache) => {
+      const { status, errors } = runCommand(['setup'], { TORCHFORMER_CACHE: cache });
+      expect(status).toBe(1);
+      expect(errors).toContain(`the cache folder ${cache} cannot be written to (E`);
+      expect(errors).toContain('set TORCHFORMER_CACHE to a folder that can');
+      expect(errors).toContain('[ERR_NATIVE_LOAD]');
+    },
+  );
+
   it('leaves a broken link of an earlier --from to be set up anew', () => {
     const folder = temporaryFolder();
     const cache = join(folder, 'cache');
