@@ -5,7 +5,7 @@
  * Its masks are as here: 0 is blocked. A mask `[B, S, S]` has the batch first; the post puts a
  * dimension before it, by which every head gets the mask of another sentence.
  */
-import { checkInteger, checkOptions } from '../runtime/options.js';
+import { checkInteger, checkOptions, orDefault } from '../runtime/options.js';
 import type { Tensor } from '../tensor/tensor.js';
 import { checkHeads } from '../nn/heads.js';
 import { LayerNorm as AnyLayerNorm } from '../nn/layerNorm.js';
@@ -49,7 +49,7 @@ export class LayerNorm extends AnyLayerNorm {
   constructor(dModel: number, options: LayerNormOptions = {}) {
     checkOptions('LayerNorm', options, ['eps']);
     super(dModel, {
-      eps: options.eps ?? norm.eps,
+      eps: orDefault(options.eps, norm.eps),
       deviation: norm.std,
       epsPlacement: norm.epsPlace,
       names: { scale: 'k', shift: 'b' },
@@ -86,8 +86,8 @@ export class SubLayerConnection extends SublayerConnection {
   constructor(dModel: number, options: SubLayerConnectionOptions = {}) {
     checkOptions('SubLayerConnection', options, ['dropout', 'order']);
     super(dModel, {
-      dropout: options.dropout ?? 0.2,
-      order: options.order ?? 'pre',
+      dropout: orDefault(options.dropout, 0.2),
+      order: orDefault(options.order, 'pre'),
       norm,
     });
   }
@@ -110,7 +110,7 @@ export class FeedForward extends PositionwiseFeedForward {
    */
   constructor(dModel: number, outputDim: number, options: FeedForwardOptions = {}) {
     checkOptions('FeedForward', options, ['dropout']);
-    super(dModel, outputDim, { dropout: options.dropout ?? 0.2 });
+    super(dModel, outputDim, { dropout: orDefault(options.dropout, 0.2) });
   }
 }
 
@@ -142,9 +142,9 @@ export class MultiHeadAttention extends MultiHeadedAttention {
     checkInteger(owner, 'numHeads', numHeads, 1);
     checkHeads(owner, numHeads, dModel, { heads: 'numHeads', dModel: 'dModel' });
     super(numHeads, dModel, {
-      dropout: options.dropout ?? 0.2,
-      emptyRows: options.emptyRows ?? 'uniform',
-      keepAttention: options.keepWeight ?? false,
+      dropout: orDefault(options.dropout, 0.2),
+      emptyRows: orDefault(options.emptyRows, 'uniform'),
+      keepAttention: orDefault(options.keepWeight, false),
     });
   }
 

@@ -4,7 +4,7 @@
  * and its dropout (after the last layer of each module, none on attention weights). Its fixed
  * sizes are the defaults here.
  */
-import { checkInteger, checkOptions } from '../runtime/options.js';
+import { checkInteger, checkOptions, orDefault } from '../runtime/options.js';
 import { checkTensor, formatShape } from '../tensor/check.js';
 import { tidy } from '../tensor/scope.js';
 import type { Tensor } from '../tensor/tensor.js';
@@ -75,7 +75,7 @@ export function attention(
   return tidy(() => {
     const [output] = attend(Q, K, V, {
       mask: mask === null ? null : fromBlockedMask('attention', mask),
-      emptyRows: options.emptyRows ?? 'uniform',
+      emptyRows: orDefault(options.emptyRows, 'uniform'),
       needWeights: false,
     });
     return joinHeads(output);
@@ -130,17 +130,17 @@ export class MultiHead extends Module {
   constructor(options: MultiHeadOptions = {}) {
     super();
     checkOptions('MultiHead', options, ['dModel', 'h', 'dropout', 'emptyRows']);
-    this.dModel = checkInteger('MultiHead', 'dModel', options.dModel ?? sizes.dModel, 1);
-    this.h = checkInteger('MultiHead', 'h', options.h ?? sizes.h, 1);
+    this.dModel = checkInteger('MultiHead', 'dModel', orDefault(options.dModel, sizes.dModel), 1);
+    this.h = checkInteger('MultiHead', 'h', orDefault(options.h, sizes.h), 1);
     checkHeads('MultiHead', this.h, this.dModel);
-    this.emptyRows = checkEmptyRows('MultiHead', options.emptyRows ?? 'uniform');
+    this.emptyRows = checkEmptyRows('MultiHead', orDefault(options.emptyRows, 'uniform'));
     const { dModel } = this;
     this.fcQ = new Linear(dModel, dModel);
     this.fcK = new Linear(dModel, dModel);
     this.fcV = new Linear(dModel, dModel);
     this.outFc = new Linear(dModel, dModel);
     this.norm = makeNorm(dModel, checkedNorm('MultiHead', norm));
-    this.dropout = new Dropout(options.dropout ?? 0.1);
+    this.dropout = new Dropout(orDefault(options.dropout, 0.1));
   }
 
   /**
@@ -197,13 +197,13 @@ export class PositionEmbedding extends PositionalEncoding {
   /** @throws RangeError, TypeError for options out of range */
   constructor(options: PositionEmbeddingOptions = {}) {
     checkOptions('PositionEmbedding', options, ['vocabSize', 'dModel', 'maxLen']);
-    const dModel = options.dModel ?? sizes.dModel;
+    const dModel = orDefault(options.dModel, sizes.dModel);
     super(dModel, {
-      maxLen: options.maxLen ?? sizes.maxLen,
+      maxLen: orDefault(options.maxLen, sizes.maxLen),
       dropout: 0,
       formula: 'perColumn',
     });
-    this.embed = new Embedding(options.vocabSize ?? sizes.vocabSize, dModel);
+    this.embed = new Embedding(orDefault(options.vocabSize, sizes.vocabSize), dModel);
     normal_(this.embed.weight, 0, 0.1);
   }
 
@@ -250,10 +250,10 @@ export class FullyConnectedOutput extends Module {
   constructor(options: FullyConnectedOutputOptions = {}) {
     super();
     checkOptions('FullyConnectedOutput', options, ['dModel', 'dFf', 'dropout']);
-    const dModel = options.dModel ?? sizes.dModel;
-    this.fc = new FullyConnected(dModel, options.dFf ?? sizes.dFf, { dropout: 0 });
+    const dModel = orDefault(options.dModel, sizes.dModel);
+    this.fc = new FullyConnected(dModel, orDefault(options.dFf, sizes.dFf), { dropout: 0 });
     this.norm = makeNorm(dModel, checkedNorm('FullyConnectedOutput', norm));
-    this.dropout = new Dropout(options.dropout ?? 0.1);
+    this.dropout = new Dropout(orDefault(options.dropout, 0.1));
   }
 
   /**

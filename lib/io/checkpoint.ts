@@ -9,7 +9,7 @@ import type { Transformer } from '../nn/transformer.js';
 import { exchangePaths } from '../runtime/load.js';
 import { checkModel } from '../nn/checkModel.js';
 import { checkOptions, checkPath } from '../runtime/options.js';
-import type { Device } from '../tensor/device.js';
+import { checkDevice, type Device } from '../tensor/device.js';
 import { getRngState, setRngState } from '../tensor/random.js';
 import { saveFault, writeAndFlush } from './atomicFile.js';
 import {
@@ -115,6 +115,7 @@ export async function saveModel(
  * is no best one yet). Everything is checked: a folder that loads is complete.
  *
  * @param options.device default `'cpu'`
+ * @throws TypeError for what is no path or no device
  * @throws TorchError ERR_CHECKPOINT naming the file and the fault
  */
 export async function loadModel(
@@ -123,18 +124,15 @@ export async function loadModel(
 ): Promise<LoadedModel> {
   checkOptions('loadModel', options, ['device']);
   checkPath('loadModel', 'folder', folder);
+  const { device = 'cpu' } = options;
+  checkDevice('loadModel', 'device', device);
   const found = await findModelFolder(folder);
   const { config, tokenizerText, weights } = await readFolder(found, openFiles, (files) =>
     files.weights.close(),
   );
   try {
     const tokenizer = parseTokenizer(join(found, tokenizerFile), tokenizerText, config);
-    const model = await buildModel(
-      join(found, configFile),
-      config,
-      weights,
-      options.device ?? 'cpu',
-    );
+    const model = await buildModel(join(found, configFile), config, weights, device);
     return { model: model.eval(), tokenizer, config, folder: found };
   } finally {
     await weights.close();

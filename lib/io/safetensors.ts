@@ -48,6 +48,12 @@ export class SafetensorsFile {
     header: SafetensorsHeader,
     dataStart: number,
   ) {
+    // Types keep TypeScript from calling this, but not JavaScript.
+    if (header === undefined) {
+      throw new TypeError(
+        'SafetensorsFile: the constructor is private; use await readSafetensors(path)',
+      );
+    }
     this.path = path;
     this.metadata = header.metadata;
     this.#handle = handle;
@@ -111,6 +117,7 @@ export class SafetensorsFile {
    */
   async tensor(name: string, options: { device?: Device | undefined } = {}): Promise<Tensor> {
     checkOptions('SafetensorsFile.tensor', options, ['device']);
+    const { device = 'cpu' } = options;
     const entry = this.#entry(name);
     const dtype = dtypeNames[entry.dtype];
     if (dtype === undefined) {
@@ -121,7 +128,7 @@ export class SafetensorsFile {
       );
     }
     const size = itemSize(entry.dtype) as number;
-    const result = empty(entry.shape, { dtype, device: options.device ?? 'cpu' });
+    const result = empty(entry.shape, { dtype, device });
     try {
       for (let begin = entry.begin; begin < entry.end; begin += pieceBytes) {
         const bytes = new Uint8Array(Math.min(pieceBytes, entry.end - begin));

@@ -1,4 +1,4 @@
-import { checkOptions, checkProbability } from '../runtime/options.js';
+import { checkOptions, checkProbability, orDefault } from '../runtime/options.js';
 import { checkBoolean, checkTensor, formatShape } from '../tensor/check.js';
 import { call } from '../tensor/dispatch.js';
 import { tidy } from '../tensor/scope.js';
@@ -43,7 +43,7 @@ export function attention(
 ): [output: Tensor, weights: Tensor | null] {
   checkOptions('attention', options, optionNames);
   const sizes = scoreSizes(query, key, value);
-  const emptyRows = checkEmptyRows('attention', options.emptyRows ?? 'uniform');
+  const emptyRows = checkEmptyRows('attention', orDefault(options.emptyRows, 'uniform'));
   const probability = dropProbability(options);
   checkBoolean('attention', 'needWeights', options.needWeights);
   return tidy(() => {

@@ -1,4 +1,4 @@
-import { checkInteger, checkOptions } from '../runtime/options.js';
+import { checkInteger, checkOptions, orDefault } from '../runtime/options.js';
 import { ones, zeros } from '../tensor/create.js';
 import { callTensor } from '../tensor/dispatch.js';
 import { tidy } from '../tensor/scope.js';
@@ -54,15 +54,19 @@ export class LayerNorm extends Module {
     super();
     checkOptions('LayerNorm', options, ['eps', 'deviation', 'epsPlacement', 'names']);
     this.features = checkInteger('LayerNorm', 'features', features, 1);
-    this.eps = checkPositive('LayerNorm', 'eps', options.eps ?? 1e-6);
-    this.deviation = checkChoice('LayerNorm', 'deviation', options.deviation ?? 'population', [
-      'population',
-      'sample',
-    ]);
-    this.epsPlacement = checkChoice('LayerNorm', 'epsPlacement', options.epsPlacement ?? 'inside', [
-      'inside',
-      'outside',
-    ]);
+    this.eps = checkPositive('LayerNorm', 'eps', orDefault(options.eps, 1e-6));
+    this.deviation = checkChoice(
+      'LayerNorm',
+      'deviation',
+      orDefault(options.deviation, 'population'),
+      ['population', 'sample'],
+    );
+    this.epsPlacement = checkChoice(
+      'LayerNorm',
+      'epsPlacement',
+      orDefault(options.epsPlacement, 'inside'),
+      ['inside', 'outside'],
+    );
     if (this.deviation === 'sample' && features === 1) {
       throw new RangeError(
         "LayerNorm: features must be at least 2 for the 'sample' deviation (it divides by features - 1), got 1",

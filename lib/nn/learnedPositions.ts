@@ -1,4 +1,4 @@
-import { checkInteger, checkOptions } from '../runtime/options.js';
+import { checkInteger, checkOptions, orDefault } from '../runtime/options.js';
 import { formatShape } from '../tensor/check.js';
 import { empty } from '../tensor/create.js';
 import { tidy } from '../tensor/scope.js';
@@ -32,8 +32,8 @@ export class LearnedPositions extends Module {
     const owner = 'LearnedPositions';
     checkOptions(owner, options, ['dropout', 'maxLen']);
     this.dModel = checkInteger(owner, 'dModel', dModel, 1);
-    const maxLen = checkInteger(owner, 'maxLen', options.maxLen ?? 200, 1);
-    this.dropout = new Dropout(options.dropout ?? 0.1);
+    const maxLen = checkInteger(owner, 'maxLen', orDefault(options.maxLen, 200), 1);
+    this.dropout = new Dropout(orDefault(options.dropout, 0.1));
     this.pe = normal_(tidy(() => new Parameter(empty([1, maxLen, dModel]))));
   }
 

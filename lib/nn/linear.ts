@@ -1,4 +1,5 @@
 import { checkInteger, checkOptions } from '../runtime/options.js';
+import { checkBoolean } from '../tensor/check.js';
 import { empty } from '../tensor/create.js';
 import { callTensor } from '../tensor/dispatch.js';
 import { tidy } from '../tensor/scope.js';
@@ -32,6 +33,7 @@ export class Linear extends Module {
   constructor(inFeatures: number, outFeatures: number, options: LinearOptions = {}) {
     super();
     checkOptions('Linear', options, ['bias']);
+    checkBoolean('Linear', 'bias', options.bias);
     this.inFeatures = checkInteger('Linear', 'inFeatures', inFeatures, 1);
     this.outFeatures = checkInteger('Linear', 'outFeatures', outFeatures, 1);
     this.weight = tidy(() => new Parameter(empty([outFeatures, inFeatures])));

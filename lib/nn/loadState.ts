@@ -1,7 +1,7 @@
 import { TorchError } from '../runtime/errors.js';
-import { checkOptions, describe } from '../runtime/options.js';
+import { checkOptions, checkString, describe } from '../runtime/options.js';
 import { noGrad } from '../tensor/autograd.js';
-import { formatShape } from '../tensor/check.js';
+import { checkBoolean, formatShape } from '../tensor/check.js';
 import type { Device } from '../tensor/device.js';
 import { isFloatingPoint } from '../tensor/dtype.js';
 import type { DType } from '../tensor/dtype.js';
@@ -82,6 +82,10 @@ export function loadStateInto(
   derive: DeriveBuffer,
 ): LoadStateResult {
   checkOptions('loadStateDict', options, ['strict', 'stripPrefix', 'wrappedIn']);
+  checkBoolean('loadStateDict', 'strict', options.strict);
+  for (const name of ['stripPrefix', 'wrappedIn'] as const) {
+    if (options[name] !== undefined) checkString('loadStateDict', name, options[name]);
+  }
   const strict = options.strict ?? true;
   const slots = slotsOf(module, derive);
   const source = tensorsOf(state, options);
@@ -243,6 +247,12 @@ function explain(
   faults: LoadStateResult & { mismatched: ReadonlyMap<string, string> },
   noneMatches: boolean,
 ): string {
+  if (source.size === 0) {
+    return (
+      'loadStateDict: the state dict is empty; give an object or a Map from names to tensors, such ' +
+      `as stateDict() or SafetensorsFile.tensors() gives; missing: ${list(faults.missing)}`
+    );
+  }
   const lines = [
     noneMatches
       ? `loadStateDict: none of the ${source.size} keys belongs to ${module.constructor.name}; nothing was loaded`

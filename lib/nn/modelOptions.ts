@@ -1,5 +1,5 @@
 /** Settings of `makeModel`: their types, their defaults and their checks. */
-import { checkInteger, checkOptions, checkProbability } from '../runtime/options.js';
+import { checkInteger, checkOptions, checkProbability, orDefault } from '../runtime/options.js';
 import { checkBoolean } from '../tensor/check.js';
 import { checkChoice } from './check.js';
 import { checkHeads } from './heads.js';
@@ -150,9 +150,9 @@ export function checkedConfig(
 ): ModelConfig {
   checkOptions(owner, options, optionNames);
   const size = (name: 'N' | 'dModel' | 'dFf' | 'h' | 'maxLen', byDefault: number) =>
-    checkInteger(owner, name, options[name] ?? byDefault, 1);
+    checkInteger(owner, name, orDefault(options[name], byDefault), 1);
   const share = (name: 'dropout' | 'attentionDropout') =>
-    checkProbability(owner, name, options[name] ?? 0.1);
+    checkProbability(owner, name, orDefault(options[name], 0.1));
   const { order = 'pre', positions = 'paired', activation = 'relu', tie = 'none' } = options;
   checkBoolean(owner, 'finalNorm', options.finalNorm);
   const config: ModelConfig = {
@@ -170,8 +170,8 @@ export function checkedConfig(
     positions: checkChoice(owner, 'positions', positions, modelChoices.positions),
     activation: checkChoice(owner, 'activation', activation, modelChoices.activation),
     tie: checkChoice(owner, 'tie', tie, modelChoices.tie),
-    bias: checkedBias(owner, options.bias ?? true),
-    emptyRows: checkEmptyRows(owner, options.emptyRows ?? 'uniform'),
+    bias: checkedBias(owner, orDefault(options.bias, true)),
+    emptyRows: checkEmptyRows(owner, orDefault(options.emptyRows, 'uniform')),
   };
   checkTogether(owner, config);
   return config;

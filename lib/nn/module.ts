@@ -1,4 +1,4 @@
-import { checkOptions, describe } from '../runtime/options.js';
+import { checkOptions, checkString, describe } from '../runtime/options.js';
 import { checkBoolean } from '../tensor/check.js';
 import type { RemovableHook } from '../tensor/autogradFunction.js';
 import type { Device } from '../tensor/device.js';
@@ -273,6 +273,8 @@ export class Module extends ModuleTree {
   stateDict(options: { prefix?: string; keepVars?: boolean } = {}): Map<string, Tensor> {
     checkOptions('stateDict', options, ['prefix', 'keepVars']);
     const { prefix = '', keepVars = false } = options;
+    checkString('stateDict', 'prefix', prefix);
+    checkBoolean('stateDict', 'keepVars', keepVars);
     const views = new Map<Tensor, Tensor>();
     const state = new Map<string, Tensor>();
     for (const { name: place, registered } of placesBelow(this, { removeDuplicate: false })) {

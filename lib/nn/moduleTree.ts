@@ -1,4 +1,4 @@
-import { checkOptions } from '../runtime/options.js';
+import { checkOptions, checkString } from '../runtime/options.js';
 import { checkBoolean } from '../tensor/check.js';
 import type { Module } from './module.js';
 import type { Buffer, Parameter } from './parameter.js';
@@ -48,11 +48,17 @@ export class ModuleTree {
 
   /**
    * As {@link Module.modules}, with dotted names; this module's own name is `''`.
-   * @throws TypeError for a module that is inside itself
+   * @throws TypeError for a module that is inside itself, and for options of a wrong type
    */
   namedModules(options: Omit<NamedOptions, 'recurse'> = {}): [string, Module][] {
     checkOptions('namedModules', options, ['prefix', 'removeDuplicate']);
-    return placesBelow(asModule(this), options).map(({ name, module }) => [name, module]);
+    const { prefix = '', removeDuplicate = true } = options;
+    checkString('namedModules', 'prefix', prefix);
+    checkBoolean('namedModules', 'removeDuplicate', removeDuplicate);
+    return placesBelow(asModule(this), { prefix, removeDuplicate }).map(({ name, module }) => [
+      name,
+      module,
+    ]);
   }
 
   /** The direct submodules, each once. */
@@ -157,6 +163,9 @@ function named<T>(
 ): [string, T][] {
   checkOptions(owner, options, ['prefix', 'recurse', 'removeDuplicate']);
   const { prefix = '', recurse = true, removeDuplicate = true } = options;
+  checkString(owner, 'prefix', prefix);
+  checkBoolean(owner, 'recurse', recurse);
+  checkBoolean(owner, 'removeDuplicate', removeDuplicate);
   const places = recurse
     ? placesBelow(asModule(tree), { prefix, removeDuplicate })
     : [{ name: prefix, registered: registeredIn(asModule(tree)) }];

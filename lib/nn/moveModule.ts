@@ -23,6 +23,10 @@ export interface ModuleTarget {
 }
 
 const floatingDTypes: readonly string[] = ['float32', 'float64', 'float16', 'bfloat16'];
+const targets =
+  "a device ('cpu', 'cuda', 'cuda:<number>'), " +
+  `a floating dtype (${floatingDTypes.map((name) => `'${name}'`).join(', ')}), ` +
+  '{ device, dtype } or a Tensor to be like';
 
 /**
  * Brings the arguments of `Module.to` to one form: a target, or a device and a dtype in either
@@ -50,16 +54,26 @@ function asTarget(first: unknown, second?: FloatingDType): ModuleTarget {
   const dtype = second === undefined ? {} : { dtype: second };
   if (first instanceof Tensor) return { device: first.device, dtype: first.dtype, ...dtype };
   if (typeof first === 'string') {
-    if (!floatingDTypes.includes(first)) return { device: first as Device, ...dtype };
+    if (!floatingDTypes.includes(first)) {
+      if (!/^(cpu|cuda)/.test(first)) throw misfit(first);
+      return { device: first as Device, ...dtype };
+    }
     if (second === undefined) return { dtype: first as DType };
     throw new TypeError(
       `Module.to: two dtypes, '${first}' and '${second}'; the device comes first`,
     );
   }
-  if (second === undefined) return first as ModuleTarget;
+  if (second === undefined) {
+    if (typeof first !== 'object' || first === null) throw misfit(first);
+    return first;
+  }
   throw new TypeError(
     `Module.to: with a dtype after it, the first argument must be a device, got ${describe(first)}`,
   );
+}
+
+function misfit(first: unknown): TypeError {
+  return new TypeError(`Module.to: target must be ${targets}, got ${describe(first)}`);
 }
 
 /** The work of `Module.to`: all or nothing. */

@@ -1,4 +1,4 @@
-import { checkInteger, checkOptions } from '../runtime/options.js';
+import { checkInteger, checkOptions, orDefault } from '../runtime/options.js';
 import { checkBoolean } from '../tensor/check.js';
 import { keep, tidy } from '../tensor/scope.js';
 import type { Tensor } from '../tensor/tensor.js';
@@ -75,12 +75,12 @@ export class MultiHeadedAttention extends Module {
     this.dModel = checkInteger(owner, 'dModel', dModel, 1);
     checkHeads(owner, h, dModel);
     this.dK = dModel / h;
-    this.emptyRows = checkEmptyRows(owner, options.emptyRows ?? 'uniform');
+    this.emptyRows = checkEmptyRows(owner, orDefault(options.emptyRows, 'uniform'));
     checkBoolean(owner, 'keepAttention', options.keepAttention);
     this.keepAttention = options.keepAttention ?? false;
     checkBoolean(owner, 'bias', options.bias);
     this.linears = intoClones(new Linear(dModel, dModel, { bias: options.bias ?? true }), 4);
-    this.dropout = new Dropout(options.dropout ?? 0.1);
+    this.dropout = new Dropout(orDefault(options.dropout, 0.1));
     this.rotary =
       options.rotary === undefined ? null : new RotaryPositions(this.dK, options.rotary);
   }

@@ -1,5 +1,5 @@
 /** The choice of a norm as plain JSON, as layers and `makeModel` take it. */
-import { checkOptions } from '../runtime/options.js';
+import { checkOptions, orDefault } from '../runtime/options.js';
 import { checkChoice, checkPositive } from './check.js';
 import { LayerNorm } from './layerNorm.js';
 import { RMSNorm } from './rmsNorm.js';
@@ -60,8 +60,8 @@ const stateNames: Readonly<Record<NormNames, { scale: string; shift: string }>> 
 export function checkedNorm(owner: string, options: NormOptions = {}): NormConfig {
   const kinds = ['layer', 'rms'] as const;
   checkOptions(`${owner} norm`, options, ['kind', 'std', 'eps', 'epsPlace', 'names']);
-  const kind = checkChoice(owner, 'norm.kind', options.kind ?? 'layer', kinds);
-  const eps = checkPositive(owner, 'norm.eps', options.eps ?? 1e-6);
+  const kind = checkChoice(owner, 'norm.kind', orDefault(options.kind, 'layer'), kinds);
+  const eps = checkPositive(owner, 'norm.eps', orDefault(options.eps, 1e-6));
   if (kind === 'rms') {
     for (const name of ['std', 'epsPlace', 'names'] as const) {
       if (options[name] === undefined) continue;

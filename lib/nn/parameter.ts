@@ -1,5 +1,5 @@
 import { checkOptions } from '../runtime/options.js';
-import { checkTensor } from '../tensor/check.js';
+import { checkBoolean, checkTensor } from '../tensor/check.js';
 import { isFloatingPoint } from '../tensor/dtype.js';
 import { keep } from '../tensor/scope.js';
 import { Tensor } from '../tensor/tensor.js';
@@ -21,6 +21,7 @@ export class Parameter extends Tensor {
   constructor(data: Tensor, options: { requiresGrad?: boolean } = {}) {
     checkTensor('Parameter', 'data', data);
     checkOptions('Parameter', options, ['requiresGrad']);
+    checkBoolean('Parameter', 'requiresGrad', options.requiresGrad);
     const requiresGrad = options.requiresGrad ?? true;
     if (requiresGrad && !isFloatingPoint(data.dtype)) {
       throw new TypeError(
@@ -56,6 +57,7 @@ export class Buffer extends Tensor {
   constructor(data: Tensor, options: { persistent?: boolean } = {}) {
     checkTensor('Buffer', 'data', data);
     checkOptions('Buffer', options, ['persistent']);
+    checkBoolean('Buffer', 'persistent', options.persistent);
     const buffer = ownedAs(new.target.prototype, data, false) as Buffer;
     if (options.persistent === false) transientBuffers.add(buffer);
     return buffer;

@@ -1,4 +1,4 @@
-import { checkInteger, checkOptions } from '../runtime/options.js';
+import { checkInteger, checkOptions, orDefault } from '../runtime/options.js';
 import { formatShape } from '../tensor/check.js';
 import { arange, stack } from '../tensor/create.js';
 import type { Device } from '../tensor/device.js';
@@ -50,12 +50,14 @@ export class PositionalEncoding extends Module {
     super();
     checkOptions('PositionalEncoding', options, ['dropout', 'maxLen', 'formula']);
     this.dModel = checkInteger('PositionalEncoding', 'dModel', dModel, 1);
-    const maxLen = checkInteger('PositionalEncoding', 'maxLen', options.maxLen ?? 200, 1);
-    this.formula = checkChoice('PositionalEncoding', 'formula', options.formula ?? 'paired', [
-      'paired',
-      'perColumn',
-    ]);
-    this.dropout = new Dropout(options.dropout ?? 0.1);
+    const maxLen = checkInteger('PositionalEncoding', 'maxLen', orDefault(options.maxLen, 200), 1);
+    this.formula = checkChoice(
+      'PositionalEncoding',
+      'formula',
+      orDefault(options.formula, 'paired'),
+      ['paired', 'perColumn'],
+    );
+    this.dropout = new Dropout(orDefault(options.dropout, 0.1));
     this.pe = tidy(() => new Buffer(this.table(maxLen, 'float32', 'cpu')));
   }
 

@@ -1,4 +1,4 @@
-import { checkOptions } from '../runtime/options.js';
+import { checkOptions, orDefault } from '../runtime/options.js';
 import { checkBoolean } from '../tensor/check.js';
 import { callTensor } from '../tensor/dispatch.js';
 import type { Tensor } from '../tensor/tensor.js';
@@ -53,12 +53,17 @@ export class PositionwiseFeedForward extends Module {
     const owner = 'PositionwiseFeedForward';
     checkOptions(owner, options, ['dropout', 'activation', 'bias']);
     checkBoolean(owner, 'bias', options.bias);
-    this.activation = checkChoice(owner, 'activation', options.activation ?? 'relu', activations);
+    this.activation = checkChoice(
+      owner,
+      'activation',
+      orDefault(options.activation, 'relu'),
+      activations,
+    );
     const bias = options.bias ?? true;
     this.w1 = new Linear(dModel, dFf, { bias });
     this.w2 = new Linear(dFf, dModel, { bias });
     this.w3 = this.activation === 'swiglu' ? new Linear(dModel, dFf, { bias }) : null;
-    this.dropout = new Dropout(options.dropout ?? 0.1);
+    this.dropout = new Dropout(orDefault(options.dropout, 0.1));
   }
 
   /**

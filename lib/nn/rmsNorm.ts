@@ -1,4 +1,4 @@
-import { checkInteger, checkOptions } from '../runtime/options.js';
+import { checkInteger, checkOptions, orDefault } from '../runtime/options.js';
 import { ones } from '../tensor/create.js';
 import { callTensor } from '../tensor/dispatch.js';
 import { tidy } from '../tensor/scope.js';
@@ -31,7 +31,7 @@ export class RMSNorm extends Module {
     super();
     checkOptions('RMSNorm', options, ['eps']);
     this.features = checkInteger('RMSNorm', 'features', features, 1);
-    this.eps = checkPositive('RMSNorm', 'eps', options.eps ?? 1e-6);
+    this.eps = checkPositive('RMSNorm', 'eps', orDefault(options.eps, 1e-6));
     this.weight = tidy(() => new Parameter(ones([features])));
   }
 

@@ -1,4 +1,4 @@
-import { checkInteger, checkOptions } from '../runtime/options.js';
+import { checkInteger, checkOptions, orDefault } from '../runtime/options.js';
 import { formatShape } from '../tensor/check.js';
 import { stack } from '../tensor/create.js';
 import type { Device } from '../tensor/device.js';
@@ -46,7 +46,7 @@ export class RotaryPositions extends Module {
         `${owner}: size must be even, because features are turned in pairs, got ${size}`,
       );
     }
-    const maxLen = checkInteger(owner, 'maxLen', options.maxLen ?? 200, 1);
+    const maxLen = checkInteger(owner, 'maxLen', orDefault(options.maxLen, 200), 1);
     const data = () => this.angles(maxLen, 'float32', 'cpu');
     this.table = tidy(() => new Buffer(data(), { persistent: false }));
   }

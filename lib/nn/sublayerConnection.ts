@@ -1,4 +1,4 @@
-import { checkOptions } from '../runtime/options.js';
+import { checkOptions, orDefault } from '../runtime/options.js';
 import type { Tensor } from '../tensor/tensor.js';
 import { checkChoice } from './check.js';
 import { Dropout } from './dropout.js';
@@ -43,10 +43,10 @@ export class SublayerConnection extends Module {
     super();
     const owner = 'SublayerConnection';
     checkOptions(owner, options, ['dropout', 'order', 'norm']);
-    this.order = checkChoice(owner, 'order', options.order ?? 'pre', ['pre', 'post']);
+    this.order = checkChoice(owner, 'order', orDefault(options.order, 'pre'), ['pre', 'post']);
     this.normConfig = checkedNorm(owner, options.norm);
     this.norm = makeNorm(size, this.normConfig);
-    this.dropout = new Dropout(options.dropout ?? 0.1);
+    this.dropout = new Dropout(orDefault(options.dropout, 0.1));
   }
 
   /**

@@ -53,11 +53,20 @@ export abstract class Optimizer<Settings extends BaseSettings> {
    * @param source parameters, or groups `{ params, lr, … }`
    * @param options settings for all groups that have none of their own
    * @param defaults the optimizer's own
-   * @throws TypeError, RangeError for no parameters, a tensor given twice, or one that is no leaf
+   * @throws TypeError, RangeError for no parameters, a tensor given twice, or one that is no leaf;
+   *   TypeError for this class itself, and for subclasses without its methods
    */
   constructor(source: ParameterSource<Settings>, options: Partial<Settings>, defaults: Settings) {
     const owner = this.constructor.name;
     this.owner = owner;
+    this.refuseWithoutMethods();
+    const settings: unknown = defaults;
+    if (typeof settings !== 'object' || settings === null) {
+      throw new TypeError(
+        `${owner}: super(…) must be given the default settings, such as { lr: 0.001 }, as its ` +
+          `third argument, got ${describe(settings)}`,
+      );
+    }
     const valid = Object.keys(defaults);
     checkOptions(owner, options, valid);
     const seen = new Set<Tensor>();
@@ -68,6 +77,19 @@ export abstract class Optimizer<Settings extends BaseSettings> {
       return { ...settings, params: checkedParameters(owner, params, seen) };
     });
     if (seen.size === 0) throw new RangeError(`${owner}: there are no parameters to optimize`);
+  }
+
+  /** What TypeScript asks of subclasses, for JavaScript. @throws TypeError */
+  private refuseWithoutMethods(): void {
+    const methods = ['checkSettings', 'initialState', 'updateGroup'] as const;
+    const missing = methods.filter((name) => typeof this[name] !== 'function');
+    if (missing.length === 0) return;
+    throw new TypeError(
+      this.constructor === Optimizer
+        ? 'Optimizer: this is only the base of optimizers; make an Adam, an AdamW or an SGD'
+        : `${this.owner}: an optimizer must have the methods ${methods.join(', ')}, ` +
+            `this one lacks ${missing.join(', ')}`,
+    );
   }
 
   /** @throws RangeError, TypeError for settings out of range; called before every step too */

@@ -49,6 +49,14 @@ export function checkRequiredOptions(
   checkOptions(owner, options, valid);
 }
 
+/**
+ * An option, or its default when it is left out. Unlike `??`, null is no way to leave it out: it
+ * goes to the check of the option, which refuses it as any other value of a wrong type.
+ */
+export function orDefault<T>(option: T | undefined, byDefault: T): T {
+  return option === undefined ? byDefault : option;
+}
+
 /** A short name of any value for error messages: `null`, `a string "ab"`, `an array of 3`. */
 export function describe(value: unknown): string {
   if (value === null) return 'null';

@@ -348,6 +348,7 @@ function filledLike(
   ...values: Scalar[]
 ): Tensor {
   checkTensor(owner, 'like', like);
+  checkOptions(owner, options, createKeys);
   const { dtype, device } = { dtype: like.dtype, device: like.device, ...options };
   const named = layout(owner, { ...options, dtype, device }, null);
   return finished(owner, callTensor(op, like, ...values, named), options);

@@ -60,14 +60,18 @@ export function checkDType(owner: string, name: string, value: unknown): DType {
   );
 }
 
-/** Bytes of one element. */
+/** Bytes of one element. @throws TypeError listing the valid names for another */
 export function byteSize(dtype: DType): number {
-  return facts[dtype].bytes;
+  return facts[checkDType('byteSize', 'dtype', dtype)].bytes;
 }
 
-/** Whether gradients can flow through this type: float16, bfloat16, float32, float64. */
+/**
+ * Whether gradients can flow through this type: float16, bfloat16, float32, float64.
+ *
+ * @throws TypeError listing the valid names for another
+ */
 export function isFloatingPoint(dtype: DType): boolean {
-  return facts[dtype].kind === 'floating';
+  return facts[checkDType('isFloatingPoint', 'dtype', dtype)].kind === 'floating';
 }
 
 /** Smallest and largest value of an integer type, inclusive; undefined for the others. @internal */

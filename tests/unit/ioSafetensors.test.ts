@@ -17,7 +17,15 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { memory, readSafetensors, tensor, tidy, writeSafetensors, type Tensor } from 'torchformer';
+import {
+  memory,
+  readSafetensors,
+  SafetensorsFile,
+  tensor,
+  tidy,
+  writeSafetensors,
+  type Tensor,
+} from 'torchformer';
 
 let folder: string;
 beforeAll(() => {
@@ -258,6 +266,20 @@ describe('reading and writing', () => {
     await file.close();
     expectAll(tensors);
     for (const read of tensors.values()) read.dispose();
+  });
+
+  test('a file is opened by readSafetensors alone, and onto a device that is one', async () => {
+    const make = SafetensorsFile as unknown as new (path?: string) => object;
+    expect(() => new make()).toThrow(TypeError);
+    expect(() => new make('a')).toThrow(
+      /constructor is private; use await readSafetensors\(path\)/,
+    );
+    const file = await readSafetensors(written(Buffer.from(fromPython, 'base64')));
+    for (const device of [null, 'tpu']) {
+      const wrong = { device: device as 'cpu' };
+      await expect(file.tensor('bf16', wrong)).rejects.toThrow(/device must be 'cpu', 'cuda' or/);
+    }
+    await file.close();
   });
 
   test('what is written reads back equal, and the data is aligned to 8 bytes', async () => {

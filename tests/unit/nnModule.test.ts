@@ -244,6 +244,14 @@ describe('to', () => {
     const block = new Block();
     expect(() => block.to({ dtype: 'int64' })).toThrow(/float32.*"int64"/);
     expect(() => block.to({ device: 'tpu' as 'cpu' })).toThrow(TypeError);
+    for (const target of ['float3', 'int64', '', undefined, null, 3]) {
+      expect(() => block.to(target as 'cpu')).toThrow(TypeError);
+      expect(() => block.to(target as 'cpu')).toThrow(
+        /^Module\.to: target must be a device \('cpu', 'cuda', .*a floating dtype \('float32', .*, got/,
+      );
+    }
+    expect(() => block.to({ device: null as never })).toThrow(/device must be 'cpu'.* got null/);
+    expect(() => block.to('cuda:x' as 'cuda')).toThrow(/device must be 'cpu'.*"cuda:x"/);
     expect(() => block.to({ devise: 'cpu' } as object)).toThrow(/devise.*device, dtype/);
     expect(block.parameters().map(({ dtype }) => dtype)).toEqual(['float32', 'float32']);
   });

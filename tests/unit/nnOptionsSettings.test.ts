@@ -2,7 +2,31 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { loadModel, makeModel, memory, saveModel } from 'torchformer';
+import {
+  attention,
+  Buffer,
+  Embedding,
+  Encoder,
+  EncoderLayer,
+  LayerNorm,
+  LearnedPositions,
+  Linear,
+  loadModel,
+  makeModel,
+  memory,
+  MultiHeadedAttention,
+  ones,
+  Parameter,
+  PositionalEncoding,
+  PositionwiseFeedForward,
+  RMSNorm,
+  RotaryPositions,
+  saveModel,
+  seed000,
+  seed002,
+  SublayerConnection,
+  zeros,
+} from 'torchformer';
 import type { ModelOptions } from 'torchformer';
 import { ids, logProbabilities, smallModel } from '../support/modelOptionSets.js';
 
@@ -84,6 +108,91 @@ describe('settings', () => {
     expect(make).toThrow(message);
     expect(make).toThrow(/^makeModel/);
     expect(memory().tensors).toBe(before);
+  });
+});
+
+/** Options of each kind but those that take null as a value of their own. */
+const optionsThatMayNotBeNull: [string, (options: object) => unknown, string][] = [
+  [
+    'makeModel',
+    (options) => makeModel(5, options),
+    'N dModel dFf h dropout attentionDropout maxLen norm order finalNorm positions activation tie bias emptyRows',
+  ],
+  ['makeModel bias', (bias) => makeModel(5, { bias }), 'attention feedForward generator'],
+  ['makeModel norm', (norm) => makeModel(5, { norm }), 'kind std eps epsPlace names'],
+  [
+    'attention',
+    (options) => attention(ones([1, 1, 1]), ones([1, 1, 1]), ones([1, 1, 1]), options),
+    'dropout training emptyRows needWeights',
+  ],
+  ['LayerNorm', (options) => new LayerNorm(2, options), 'eps deviation epsPlacement'],
+  ['RMSNorm', (options) => new RMSNorm(2, options), 'eps'],
+  ['Linear', (options) => new Linear(2, 2, options), 'bias'],
+  ['LearnedPositions', (options) => new LearnedPositions(2, options), 'dropout maxLen'],
+  ['PositionalEncoding', (options) => new PositionalEncoding(2, options), 'dropout maxLen formula'],
+  ['RotaryPositions', (options) => new RotaryPositions(2, options), 'maxLen'],
+  [
+    'PositionwiseFeedForward',
+    (options) => new PositionwiseFeedForward(2, 2, options),
+    'dropout activation bias',
+  ],
+  [
+    'MultiHeadedAttention',
+    (options) => new MultiHeadedAttention(1, 2, options),
+    'dropout emptyRows keepAttention bias rotary',
+  ],
+  ['SublayerConnection', (options) => new SublayerConnection(2, options), 'dropout order norm'],
+  [
+    'Encoder',
+    (options) => {
+      const parts = [new MultiHeadedAttention(1, 2), new PositionwiseFeedForward(2, 2)] as const;
+      return new Encoder(new EncoderLayer(2, ...parts), 1, options);
+    },
+    'finalNorm',
+  ],
+  ['Parameter', (options) => new Parameter(zeros([1]), options), 'requiresGrad'],
+  ['Buffer', (options) => new Buffer(zeros([1]), options), 'persistent'],
+  ['stateDict', (options) => new Embedding(1, 1).stateDict(options), 'prefix keepVars'],
+  [
+    'namedModules',
+    (options) => new Embedding(1, 1).namedModules(options),
+    'prefix removeDuplicate',
+  ],
+  [
+    'namedParameters',
+    (options) => new Embedding(1, 1).namedParameters(options),
+    'prefix recurse removeDuplicate',
+  ],
+  ['seed000.LayerNorm', (options) => new seed000.LayerNorm(2, options), 'eps'],
+  [
+    'seed000.SubLayerConnection',
+    (options) => new seed000.SubLayerConnection(2, options),
+    'dropout order',
+  ],
+  ['seed000.FeedForward', (options) => new seed000.FeedForward(2, 2, options), 'dropout'],
+  [
+    'seed000.MultiHeadAttention',
+    (options) => new seed000.MultiHeadAttention(2, 1, options),
+    'dropout emptyRows keepWeight',
+  ],
+  ['seed002.MultiHead', (options) => new seed002.MultiHead(options), 'dModel h dropout emptyRows'],
+  [
+    'seed002.PositionEmbedding',
+    (options) => new seed002.PositionEmbedding(options),
+    'vocabSize dModel maxLen',
+  ],
+  [
+    'seed002.FullyConnectedOutput',
+    (options) => new seed002.FullyConnectedOutput(options),
+    'dModel dFf dropout',
+  ],
+];
+
+describe.each(optionsThatMayNotBeNull)('null in the options of %s', (_owner, make, names) => {
+  it.each(names.split(' '))('is refused for %s, not taken as the default', (name) => {
+    expect(() => make({ [name]: null })).toThrow(TypeError);
+    expect(() => make({ [name]: null })).toThrow(/ must be .*, got null$/);
+    expect(() => make({ [name]: undefined })).not.toThrow();
   });
 });
 

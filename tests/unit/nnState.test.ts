@@ -239,9 +239,23 @@ describe('loadStateDict', () => {
   it('refuses values that are no tensors, and things that are no dict', () => {
     expect(fault(net(), { '0.weight': 3 }).message).toContain('"0.weight" must be a Tensor, got 3');
     expect(() => net().loadStateDict(null as unknown as StateSource)).toThrow(TypeError);
+    for (const nothing of [new Map(), {}] as StateSource[]) {
+      const { message, missing } = fault(net(), nothing);
+      expect(message).toMatch(
+        /the state dict is empty; give an object or a Map from names to tensors/,
+      );
+      expect(missing).toHaveLength(4);
+    }
     expect(() => net().loadStateDict(state(), { strikt: true } as LoadStateOptions)).toThrow(
       /strikt.*strict, stripPrefix, wrappedIn/,
     );
+    for (const [options, message] of [
+      [{ strict: null }, 'strict must be true or false, got null'],
+      [{ stripPrefix: null }, 'stripPrefix must be a string, got null'],
+      [{ wrappedIn: 3 }, 'wrappedIn must be a string, got 3'],
+    ] as [object, string][]) {
+      expect(() => net().loadStateDict(state(), options)).toThrow(`loadStateDict: ${message}`);
+    }
   });
 
   it('leaves no tensors behind', () => {

@@ -6,6 +6,7 @@ import {
   manualSeed,
   memory,
   ones,
+  Optimizer,
   Parameter,
   SGD,
   tensor,
@@ -209,6 +210,35 @@ describe('Adam', () => {
       /model\.parameters\(\)/,
     );
     expect(() => new Adam([3] as unknown as Tensor[])).toThrow(TypeError);
+    expect(() => new Adam([weight], { lr: null as never })).toThrow(
+      /lr must be a number, got null/,
+    );
+  });
+
+  it('is needed: the base alone, or a class without its methods, is refused', () => {
+    const bare = Optimizer as unknown as new (...inputs: unknown[]) => object;
+    for (const inputs of [[], [[parameter(1)]], [[parameter(1)], {}, { lr: 1 }]]) {
+      expect(() => new bare(...inputs)).toThrow(TypeError);
+      expect(() => new bare(...inputs)).toThrow(/^Optimizer: .* base .* make an Adam, an AdamW or/);
+    }
+    class Mine extends bare {
+      checkSettings(): void {}
+    }
+    expect(() => new Mine([parameter(1)], {}, { lr: 1 })).toThrow(
+      /^Mine: .* lacks initialState, updateGroup/,
+    );
+    class Whole extends Mine {
+      initialState(): object {
+        return {};
+      }
+      updateGroup(): never[] {
+        return [];
+      }
+    }
+    expect(() => new Whole([parameter(1)])).toThrow(
+      /^Whole: super.* default settings, .* undefined/,
+    );
+    expect(new Whole([parameter(1)], {}, { lr: 1 })).toBeInstanceOf(Optimizer);
   });
 });
 

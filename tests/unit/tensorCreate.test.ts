@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import {
   arange,
+  byteSize,
   empty,
   emptyLike,
   eye,
@@ -8,6 +9,7 @@ import {
   fromBytes,
   full,
   fullLike,
+  isFloatingPoint,
   isTensor,
   linspace,
   ones,
@@ -233,6 +235,16 @@ describe('functions that fill', () => {
     expect(onesLike(like, { dtype: 'int64' }).dtype).toBe('int64');
   });
 
+  it('those after a tensor refuse options that are none', () => {
+    const like = zeros([2]);
+    for (const options of [null, 'int64', 3]) {
+      const wrong = options as never;
+      expect(() => zerosLike(like, wrong)).toThrow(/^zerosLike: options must be an object, got/);
+      expect(() => fullLike(like, 1, wrong)).toThrow(/^fullLike: options must be an object, got/);
+    }
+    expect(() => zerosLike(like, { shape: [3] } as never)).toThrow(/unknown option "shape"/);
+  });
+
   it('every function takes dtype and requiresGrad', () => {
     for (const make of [zeros, ones, empty, rand]) {
       const x = make([2], { dtype: 'float64', requiresGrad: true });
@@ -315,3 +327,18 @@ function circular(): unknown[] {
   list.push(list);
   return list;
 }
+
+describe('facts of element types', () => {
+  it('are known for all of them', () => {
+    expect([byteSize('float64'), byteSize('bool'), byteSize('bfloat16')]).toEqual([8, 1, 2]);
+    expect([isFloatingPoint('bfloat16'), isFloatingPoint('int64')]).toEqual([true, false]);
+  });
+
+  it.each(['x', 'toString', 'torch.float32', undefined, null])('are refused for %j', (dtype) => {
+    const valid = /: dtype must be one of float32, float64, float16, bfloat16, int8, .*, got /;
+    for (const fact of [byteSize, isFloatingPoint]) {
+      expect(() => fact(dtype as DType)).toThrow(TypeError);
+      expect(() => fact(dtype as DType)).toThrow(valid);
+    }
+  });
+});

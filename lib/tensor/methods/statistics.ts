@@ -107,8 +107,8 @@ export abstract class StatisticsMethods extends ReductionMethods {
   /** Product of all elements, or of those along one dimension. */
   prod(this: Tensor, dim?: number | null, options: ReduceOptions = {}): Tensor {
     const keepdim = keepdimOf('prod', options, ['dtype']);
+    if (options.dtype !== undefined) checkDType('prod', 'dtype', options.dtype);
     const dtype = options.dtype ?? null;
-    if (dtype !== null) checkDType('prod', 'dtype', dtype);
     checkKeepdimHasDim('prod', dim ?? undefined, keepdim);
     if (dim === undefined || dim === null) return callTensor('aten::prod', this, { dtype });
     return alongDim(this, 'prod', dim, () =>
