@@ -9,6 +9,7 @@ import { describeSpecialIds, findSpecialIds } from '../data/specialIds.js';
 import { Tokenizer } from '../data/tokenizer.js';
 import { trainBpe } from '../data/trainTokenizer.js';
 import { makeModel } from '../nn/makeModel.js';
+import { counted } from '../runtime/counted.js';
 import { noam } from '../optim/schedule.js';
 import { ones } from '../tensor/create.js';
 import { manualSeed } from '../tensor/random.js';
@@ -165,13 +166,16 @@ export function registerTrain(program: Command): void {
         command.error('error: --schedule noam needs a --warmup of at least 1');
       }
       if (flags.overwrite !== true) await refuseOldRun(flags.out, command);
-      await withInterrupts('stopping after this step; once more ends at once', (signal) =>
-        train(flags, signal),
+      const trained = await withInterrupts(
+        'stopping after this step; once more ends at once',
+        (signal) => train(flags, signal),
       );
+      if (trained !== true) say('stopped before the first step: nothing was saved');
     });
 }
 
-async function train(flags: TrainFlags, signal: AbortSignal): Promise<void> {
+/** @returns whether there is a model: false when it was stopped before the first step */
+async function train(flags: TrainFlags, signal: AbortSignal): Promise<boolean> {
   // What cannot work should fail now, not when the data is read and a tokenizer trained.
   ones([1], { device: flags.device }).dispose();
   await new RunFolder(flags.out).check();
@@ -229,13 +233,14 @@ async function train(flags: TrainFlags, signal: AbortSignal): Promise<void> {
         : { validation: () => batches(validationSet, { batchSize, bucket, device }) }),
     },
   );
-  if (result.steps === 0) return;
+  if (result.aborted && result.steps === 0) return false;
   const { best } = result;
   process.stdout.write(
     best === null
-      ? `${join(flags.out, 'last')}: the model after ${result.steps} steps\n`
+      ? `${join(flags.out, 'last')}: the model after ${counted(result.steps, 'step')}\n`
       : `${join(flags.out, 'best')}: epoch ${best.epoch}, validation loss ${best.loss.toFixed(4)}\n`,
   );
+  return true;
 }
 
 async function read(

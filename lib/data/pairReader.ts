@@ -1,3 +1,4 @@
+import { counted } from '../runtime/counted.js';
 import { TorchError } from '../runtime/errors.js';
 import { checkBoolean, checkRequiredOptions, checkSignal, describe } from '../runtime/options.js';
 import { findColumns, type Columns } from './columns.js';
@@ -105,7 +106,7 @@ export async function readPairsFor(
   if (pairs.length === 0) {
     throw new TorchError(
       'ERR_DATA',
-      `${name}: none of its ${report.rows} rows has a sentence pair (empty: ${report.empty}, ` +
+      `${name}: no sentence pair in its ${counted(report.rows, 'row')} (empty: ${report.empty}, ` +
         `malformed: ${report.malformed.length})`,
     );
   }

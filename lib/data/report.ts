@@ -1,3 +1,4 @@
+import { counted } from '../runtime/counted.js';
 import { checkString } from '../runtime/options.js';
 import { checkReport } from './checkData.js';
 
@@ -69,7 +70,7 @@ export function describeReport(report: DataReport): string {
     ),
   ].filter((part) => part !== '');
   const left = parts.length === 0 ? '' : `; left out: ${parts.join(', ')}`;
-  return `${report.name}: ${report.kept} pairs kept of ${report.rows} rows${left}`;
+  return `${report.name}: ${counted(report.kept, 'pair')} kept of ${counted(report.rows, 'row')}${left}`;
 }
 
 const listed = 5;

@@ -253,9 +253,11 @@ function explain(
       `as stateDict() or SafetensorsFile.tensors() gives; missing: ${list(faults.missing)}`
     );
   }
+  const keys =
+    source.size === 1 ? 'the only key does not belong' : `none of the ${source.size} keys belongs`;
   const lines = [
     noneMatches
-      ? `loadStateDict: none of the ${source.size} keys belongs to ${module.constructor.name}; nothing was loaded`
+      ? `loadStateDict: ${keys} to ${module.constructor.name}; nothing was loaded`
       : `loadStateDict: the state dict does not fit ${module.constructor.name}; nothing was loaded`,
   ];
   const prefix = alienPrefix(slots, source);

@@ -1,3 +1,4 @@
+import { counted } from '../runtime/counted.js';
 import type { EpochRecord } from './history.js';
 
 /** What a user should know of an epoch that did not go well, a sentence each. */
@@ -10,12 +11,12 @@ export function warningsOf(record: EpochRecord): string[] {
     );
   }
   if (record.skippedBatches > 0) {
-    warnings.push(`warning: ${record.skippedBatches} batches without a target token were skipped`);
+    const batches = counted(record.skippedBatches, 'batch', 'batches');
+    warnings.push(`warning: skipped ${batches} without a target token`);
   }
   if (record.skippedSteps > 0) {
-    warnings.push(
-      `warning: ${record.skippedSteps} steps were skipped: loss or gradients not finite`,
-    );
+    const steps = counted(record.skippedSteps, 'step');
+    warnings.push(`warning: skipped ${steps}: loss or gradients not finite`);
   }
   return warnings;
 }

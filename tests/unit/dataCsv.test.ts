@@ -205,6 +205,11 @@ describe('rows with a wrong number of cells', () => {
     );
   });
 
+  test('are counted in words that fit one of them', async () => {
+    const { report } = await readPairs(chunks('src,tgt\n1,2\n'), columns);
+    expect(describeReport(report)).toBe('the input: 1 pair kept of 1 row');
+  });
+
   test('stop the reading at the same row whatever the size of the chunks', async () => {
     const late = `src,tgt\n1,2,3\n${'a,b\n'.repeat(10)}\xff`;
     for (const size of [1, 10, 1000]) {
@@ -221,7 +226,7 @@ describe('empty cells', () => {
   });
 
   test('in every row are an error', async () => {
-    expect(await faultOf('src,tgt\na,\n')).toMatch(/none of its 1 rows has a sentence pair/);
+    expect(await faultOf('src,tgt\na,\n')).toMatch(/no sentence pair in its 1 row \(/);
   });
 });
 
