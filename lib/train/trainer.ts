@@ -128,7 +128,8 @@ export class Trainer {
   async #fit(train: BatchSource, { epochs, validation, signal }: FitOptions): Promise<FitResult> {
     const lastEpoch = this.#epoch + epochs;
     const stepsBefore = this.#step;
-    if (this.#epoch === 0 && this.#step === 0) {
+    // Stopped already: no reason to remove an earlier run's models.
+    if (this.#epoch === 0 && this.#step === 0 && signal?.aborted !== true) {
       await this.#folder?.prepare(this.#options.overwrite ?? false);
     }
     try {

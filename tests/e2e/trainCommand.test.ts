@@ -1,5 +1,6 @@
 import { spawn, spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -184,6 +185,27 @@ describe('Ctrl-C', () => {
     const loaded = await loadModel(join(out, 'last'));
     expect(loaded.config.training?.['step']).toBeGreaterThan(1);
     loaded.model.dispose();
+  });
+
+  test('before the first step says that nothing was saved', async () => {
+    const out = join(root, 'early');
+    // Enough different words that the tokenizer takes a while.
+    const many = join(root, 'many.csv');
+    const word = (seed: number) => createHash('md5').update(`${seed}`).digest('base64');
+    const rows = Array.from({ length: 20_000 }, (_, row) => `${word(row)},${word(-row)}`);
+    writeFileSync(many, `digits,words\n${rows.join('\n')}\n`);
+    const args = trainArgs(out, '--train', many, '--vocab-size', '8000');
+    const child = spawn(process.execPath, [command, ...args]);
+    let stderr = '';
+    child.stderr.on('data', (chunk: Buffer) => {
+      stderr += String(chunk);
+      // The data is read, the tokenizer not made yet.
+      if (stderr.includes('training a tokenizer') && !child.killed) child.kill('SIGINT');
+    });
+    const code = await new Promise((resolve) => child.on('exit', resolve));
+    expect(code).toBe(130);
+    expect(stderr).toContain('stopped before the first step: nothing was saved');
+    expect(existsSync(out)).toBe(false);
   });
 
   test('a second time ends the process at once, whatever it is doing', async () => {

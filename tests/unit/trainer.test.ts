@@ -1,4 +1,12 @@
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -198,7 +206,7 @@ describe('a batch without a target token', () => {
     const [epoch] = withEmpty.recorder.epochs;
     expect(epoch?.skippedBatches).toBe(1);
     expect(epoch?.trainLoss).toBe(plain.recorder.epochs[0]?.trainLoss);
-    expect(withEmpty.recorder.messages.join()).toContain('1 batches without a target token');
+    expect(withEmpty.recorder.messages.join()).toContain('skipped 1 batch without a target token');
     for (const batch of [first, second]) batch?.dispose();
     empty.tgtY.dispose();
     plain.dispose();
@@ -386,6 +394,17 @@ describe('a signal', () => {
     expect(result).toMatchObject({ aborted: true, steps: 0 });
     expect(weightsOf(model)).toEqual(before);
     expect(existsSync(join(out, 'last'))).toBe(false);
+    dispose();
+  });
+
+  test('that is aborted already leaves the models that may be overwritten', async () => {
+    const out = join(folder, 'earlier');
+    mkdirSync(join(out, 'best'), { recursive: true });
+    const { trainer, dispose } = setup({ out, overwrite: true });
+    await trainer.fit(firstBatches(task, 2, 2), { epochs: 1, signal: AbortSignal.abort() });
+    expect(readdirSync(out)).toEqual(['best']);
+    await trainer.fit(firstBatches(task, 2, 2), { epochs: 1 });
+    expect(readdirSync(out).sort()).toEqual(['history.json', 'last', 'loss.svg']);
     dispose();
   });
 
