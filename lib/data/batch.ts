@@ -5,6 +5,7 @@ import { checkDevice, type Device } from '../tensor/device.js';
 import type { Tensor } from '../tensor/tensor.js';
 import { checkTokenPairs } from './checkData.js';
 import type { TokenPair } from './dataset.js';
+import { disposePacked, packPairs, type PackedBatch } from './packedBatch.js';
 
 /**
  * Sentence pairs as tensors, as seed 001 has them: B pairs, S the longest source, T the longest
@@ -25,6 +26,11 @@ export interface Batch {
   readonly ntokens: number;
   /** The rows of the file that the pairs came from, in the order of the batch. */
   readonly rows: readonly number[];
+  /**
+   * The same pairs without padding, for models that take them so; absent on other devices than
+   * the CPU, and for pairs that padding changes (an empty source, the pad id within a sequence).
+   */
+  readonly packed?: PackedBatch;
   /** Frees the tensors. */
   dispose(): void;
   /** {@link Batch.dispose} at the end of a block: `using batch = …`. */
@@ -69,11 +75,20 @@ export function makeBatch(pairs: readonly TokenPair[], pad: number, device: Devi
     device,
   );
   const tensors = { src, tgt, tgtY, srcMask: paddingMask(src, pad), tgtMask: targetMask(tgt, pad) };
+  const packed = device === 'cpu' ? packPairs(pairs, pad) : null;
   const dispose = (): void => {
     for (const part of Object.values(tensors)) part.dispose();
+    if (packed !== null) disposePacked(packed);
   };
   const rows = pairs.map(({ row }) => row);
-  return { ...tensors, ntokens, rows, dispose, [Symbol.dispose]: dispose };
+  return {
+    ...tensors,
+    ntokens,
+    rows,
+    ...(packed === null ? {} : { packed }),
+    dispose,
+    [Symbol.dispose]: dispose,
+  };
 }
 
 /**

@@ -3,6 +3,7 @@ export * from './batches.js';
 export type { ByteSource } from './byteSource.js';
 export * from './dataset.js';
 export { encodePairs, frame, type EncodePairsOptions, type TextPair } from './encodePairs.js';
+export type { PackedBatch } from './packedBatch.js';
 export { readPairs, type ReadPairsOptions, type SentencePair } from './pairReader.js';
 export * from './report.js';
 export { SeededRandom } from './seededRandom.js';

@@ -5,10 +5,12 @@ import { clones, intoClones } from './clones.js';
 import type { ModuleList } from './containers.js';
 import { finalNormOf, layerOptionNames } from './layerStack.js';
 import type { AttentionModule, LayerOptions, StackOptions } from './layerStack.js';
-import { booleanMask, refuseInvertedCausal } from './mask.js';
+import { layerMask } from './layerMask.js';
+import { refuseInvertedCausal } from './mask.js';
 import { Module } from './module.js';
 import type { TensorModule } from './module.js';
 import type { Norm } from './norm.js';
+import { PackedMask } from './packedSequences.js';
 import { SublayerConnection } from './sublayerConnection.js';
 
 /**
@@ -70,8 +72,8 @@ export class DecoderLayer extends Module {
   override forward(
     input: Tensor,
     memory: Tensor,
-    srcMask: Tensor | null,
-    tgtMask: Tensor | null,
+    srcMask: Tensor | PackedMask | null,
+    tgtMask: Tensor | PackedMask | null,
   ): Tensor {
     return tidy(() => {
       const self = this.sublayers
@@ -114,13 +116,15 @@ export class Decoder extends Module {
   override forward(
     input: Tensor,
     memory: Tensor,
-    srcMask: Tensor | null,
-    tgtMask: Tensor | null,
+    srcMask: Tensor | PackedMask | null,
+    tgtMask: Tensor | PackedMask | null,
   ): Tensor {
     return tidy(() => {
-      const allowedSource = srcMask === null ? null : booleanMask('Decoder', srcMask);
-      const allowedTarget = tgtMask === null ? null : booleanMask('Decoder', tgtMask);
-      if (allowedTarget !== null) refuseInvertedCausal('Decoder', 'tgtMask', allowedTarget);
+      const allowedSource = layerMask('Decoder', srcMask);
+      const allowedTarget = layerMask('Decoder', tgtMask);
+      if (allowedTarget !== null && !(allowedTarget instanceof PackedMask)) {
+        refuseInvertedCausal('Decoder', 'tgtMask', allowedTarget);
+      }
       let output = input;
       for (const layer of this.layers) {
         output = layer.forward(output, memory, allowedSource, allowedTarget);

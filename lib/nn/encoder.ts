@@ -5,10 +5,11 @@ import { clones, intoClones } from './clones.js';
 import type { ModuleList } from './containers.js';
 import { finalNormOf, layerOptionNames } from './layerStack.js';
 import type { AttentionModule, LayerOptions, StackOptions } from './layerStack.js';
-import { booleanMask } from './mask.js';
+import { layerMask } from './layerMask.js';
 import { Module } from './module.js';
 import type { TensorModule } from './module.js';
 import type { Norm } from './norm.js';
+import type { PackedMask } from './packedSequences.js';
 import { SublayerConnection } from './sublayerConnection.js';
 
 /** Self-attention, then feed-forward, each in a residual connection (paper, section 3.1). */
@@ -56,7 +57,7 @@ export class EncoderLayer extends Module {
    * @param mask which positions may be attended, usually `[B, 1, S]`; null: all
    * @returns `[B, S, size]`
    */
-  override forward(input: Tensor, mask: Tensor | null): Tensor {
+  override forward(input: Tensor, mask: Tensor | PackedMask | null): Tensor {
     return tidy(() => {
       const attended = this.sublayers
         .at(0)
@@ -89,10 +90,10 @@ export class Encoder extends Module {
    * @param mask which positions may be attended, usually `[B, 1, S]`; null: all
    * @returns `[B, S, dModel]`
    */
-  override forward(input: Tensor, mask: Tensor | null): Tensor {
+  override forward(input: Tensor, mask: Tensor | PackedMask | null): Tensor {
     return tidy(() => {
       // Once here instead of once a layer.
-      const allowed = mask === null ? null : booleanMask('Encoder', mask);
+      const allowed = layerMask('Encoder', mask);
       let output = input;
       for (const layer of this.layers) output = layer.forward(output, allowed);
       return this.norm === null ? output : this.norm.forward(output);

@@ -15,6 +15,11 @@ export { type AttentionModule, type LayerOptions, type StackOptions } from './la
 export { LearnedPositions, type LearnedPositionsOptions } from './learnedPositions.js';
 export { Linear, type LinearOptions } from './linear.js';
 export {
+  linearCrossEntropy,
+  type LinearCrossEntropy,
+  type LinearCrossEntropyOptions,
+} from './linearCrossEntropy.js';
+export {
   StateDictError,
   type LoadStateOptions,
   type LoadStateResult,
@@ -45,6 +50,8 @@ export type { NamedOptions } from './moduleTree.js';
 export type { FloatingDType, ModuleTarget } from './moveModule.js';
 export { MultiHeadedAttention, type MultiHeadedAttentionOptions } from './multiHeadedAttention.js';
 export { type Norm, type NormConfig, type NormNames, type NormOptions } from './norm.js';
+export { PackedMask, PackedSequences } from './packedSequences.js';
+export { isPackable } from './packable.js';
 export { Buffer, Parameter } from './parameter.js';
 export type { ModuleClass } from './paths.js';
 export {
@@ -64,5 +71,5 @@ export {
   type NormOrder,
   type SublayerConnectionOptions,
 } from './sublayerConnection.js';
-export { Transformer } from './transformer.js';
+export { Transformer, type PackedInput } from './transformer.js';
 export { TransformerEmbedding } from './transformerEmbedding.js';

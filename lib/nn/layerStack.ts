@@ -7,13 +7,15 @@ import type { Module } from './module.js';
 import { makeNorm } from './norm.js';
 import type { Norm } from './norm.js';
 import type { SublayerConnection, SublayerConnectionOptions } from './sublayerConnection.js';
+import type { PackedMask } from './packedSequences.js';
 
 /**
  * Any module that can stand for `MultiHeadedAttention` in a layer. Layers run in a `tidy`: what
- * such a module stores for later, it has to `keep`.
+ * such a module stores for later, it has to `keep`. The mask is packed in `forwardPacked` only,
+ * which models with modules of a user's own are not run by.
  */
 export type AttentionModule = Module & {
-  forward(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | null): Tensor;
+  forward(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | PackedMask | null): Tensor;
 };
 
 /** Options of a layer are those of its residual connections. */

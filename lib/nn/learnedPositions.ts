@@ -9,6 +9,7 @@ import { normal_ } from './init.js';
 import { Module } from './module.js';
 import { Parameter } from './parameter.js';
 import type { PositionalEncodingOptions } from './positionalEncoding.js';
+import { checkPackedRows, type PackedSequences } from './packedSequences.js';
 import { checkPositions } from './positionTable.js';
 
 /** Options of {@link LearnedPositions}, as of `PositionalEncoding` (whose formula it has not). */
@@ -71,6 +72,23 @@ export class LearnedPositions extends Module {
     const length = shape[1] as number;
     checkPositions('LearnedPositions', length, this.maxLen);
     return tidy(() => this.dropout.forward(input.add(this.pe.narrow(1, 0, length))));
+  }
+
+  /**
+   * {@link LearnedPositions.forward} for a batch without padding.
+   *
+   * @param input `[tokens, dModel]`, the rows of `sequences`
+   * @returns the same shape
+   * @throws RangeError when a sequence is longer than the table, or the rows are not as many
+   */
+  forwardPacked(input: Tensor, sequences: PackedSequences): Tensor {
+    checkFeatures('LearnedPositions', 'input', input, this.dModel, this.pe);
+    checkPackedRows('LearnedPositions', 'input', input, sequences);
+    const { longest, positions } = sequences;
+    checkPositions('LearnedPositions', longest, this.maxLen);
+    return tidy(() =>
+      this.dropout.forward(input.add(this.pe.squeeze(0).indexSelect(0, positions))),
+    );
   }
 
   protected override extraDescription(): string {

@@ -1,5 +1,6 @@
 import { checkInteger, checkOptions, orDefault } from '../runtime/options.js';
 import { checkBoolean } from '../tensor/check.js';
+import { callTensor } from '../tensor/dispatch.js';
 import { keep, tidy } from '../tensor/scope.js';
 import type { Tensor } from '../tensor/tensor.js';
 import { attention } from './attention.js';
@@ -11,6 +12,7 @@ import { Linear } from './linear.js';
 import { checkEmptyRows } from './mask.js';
 import type { EmptyRows } from './mask.js';
 import { Module } from './module.js';
+import { PackedMask, checkPackedRows } from './packedSequences.js';
 import { RotaryPositions } from './rotaryPositions.js';
 import type { RotaryPositionsOptions } from './rotaryPositions.js';
 
@@ -89,11 +91,18 @@ export class MultiHeadedAttention extends Module {
    * @param query `[B, Sq, dModel]`
    * @param key `[B, Sk, dModel]`
    * @param value `[B, Sk, dModel]`
-   * @param mask which keys each query may attend, see mask.ts; null: all
+   * @param mask which keys each query may attend, see mask.ts; null: all; or a {@link PackedMask}
+   *   with `[tokens, dModel]` in place of `[B, S, dModel]`
    * @returns `[B, Sq, dModel]`
    * @throws RangeError naming both shapes that do not fit, TypeError for dtypes and devices
    */
-  override forward(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | null = null): Tensor {
+  override forward(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Tensor | PackedMask | null = null,
+  ): Tensor {
+    if (mask instanceof PackedMask) return this.forwardPacked(query, key, value, mask);
     const { weight } = this.linears.at(0);
     checkAttentionInputs('MultiHeadedAttention', { query, key, value }, this.dModel, weight);
     return tidy(() => {
@@ -108,6 +117,32 @@ export class MultiHeadedAttention extends Module {
       });
       this.storeAttention(weights);
       return this.linears.at(3).forward(joinHeads(output));
+    });
+  }
+
+  /** {@link MultiHeadedAttention.forward} for rows without padding, `[tokens, dModel]`. */
+  private forwardPacked(query: Tensor, key: Tensor, value: Tensor, mask: PackedMask): Tensor {
+    const owner = 'MultiHeadedAttention';
+    if (this.rotary !== null || this.keepAttention) {
+      const obstacle = this.rotary !== null ? 'rotary positions' : 'keepAttention';
+      throw new TypeError(`${owner}: ${obstacle} need a padded batch [B, S, dModel] and its mask`);
+    }
+    checkPackedRows(owner, 'query', query, mask.queries);
+    checkPackedRows(owner, 'key', key, mask.keys);
+    checkPackedRows(owner, 'value', value, mask.keys);
+    return tidy(() => {
+      const attended = callTensor(
+        'torchformer::packed_attention',
+        this.linears.at(0).forward(query),
+        this.linears.at(1).forward(key),
+        this.linears.at(2).forward(value),
+        mask.queries.offsets,
+        mask.keys.offsets,
+        this.h,
+        mask.causal,
+        this.dropout.activeProbability,
+      );
+      return this.linears.at(3).forward(attended);
     });
   }
 

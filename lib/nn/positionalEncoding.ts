@@ -11,6 +11,7 @@ import { Dropout } from './dropout.js';
 import { Module } from './module.js';
 import type { BufferForm } from './module.js';
 import { Buffer } from './parameter.js';
+import { checkPackedRows, type PackedSequences } from './packedSequences.js';
 import { checkPositions } from './positionTable.js';
 
 /** Options of {@link PositionalEncoding}. */
@@ -113,6 +114,23 @@ export class PositionalEncoding extends Module {
     const length = shape[1] as number;
     checkPositions('PositionalEncoding', length, this.maxLen, `, or call grow(${length})`);
     return tidy(() => this.dropout.forward(input.add(this.pe.narrow(1, 0, length))));
+  }
+
+  /**
+   * {@link PositionalEncoding.forward} for a batch without padding.
+   *
+   * @param input `[tokens, dModel]`, the rows of `sequences`
+   * @returns the same shape
+   * @throws RangeError when a sequence is longer than the table, or the rows are not as many
+   */
+  forwardPacked(input: Tensor, sequences: PackedSequences): Tensor {
+    checkFeatures('PositionalEncoding', 'input', input, this.dModel, this.pe);
+    checkPackedRows('PositionalEncoding', 'input', input, sequences);
+    const { longest, positions } = sequences;
+    checkPositions('PositionalEncoding', longest, this.maxLen, `, or call grow(${longest})`);
+    return tidy(() =>
+      this.dropout.forward(input.add(this.pe.squeeze(0).indexSelect(0, positions))),
+    );
   }
 }
 

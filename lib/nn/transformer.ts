@@ -1,13 +1,29 @@
 import { tidy } from '../tensor/scope.js';
 import type { Tensor } from '../tensor/tensor.js';
 import { checkIds } from './check.js';
+import { Sequential } from './containers.js';
 import type { Decoder } from './decoder.js';
 import type { Encoder } from './encoder.js';
 import type { Generator } from './generator.js';
+import { LearnedPositions } from './learnedPositions.js';
 import type { ModelConfig } from './modelOptions.js';
 import { Module } from './module.js';
 import type { TensorModule } from './module.js';
+import { PackedMask, type PackedSequences } from './packedSequences.js';
+import { PositionalEncoding } from './positionalEncoding.js';
 import { isPositionTable } from './positionTable.js';
+
+/** What {@link Transformer.forwardPacked} reads of a batch. */
+export interface PackedInput {
+  /** Source ids `[source tokens]`, int64 or int32. */
+  readonly src: Tensor;
+  /** Target ids `[target tokens]`, without the last token of each. */
+  readonly tgt: Tensor;
+  /** Boundaries in `src`. */
+  readonly srcSequences: PackedSequences;
+  /** Boundaries in `tgt`, as many. */
+  readonly tgtSequences: PackedSequences;
+}
 
 /**
  * The encoder-decoder model (paper, section 3). Its result are the decoder's vectors;
@@ -99,6 +115,34 @@ export class Transformer extends Module {
   }
 
   /**
+   * {@link Transformer.forward} for a batch without padding: the same vectors for the same
+   * sentences, for less work. Attention masks follow from the boundaries: a source token sees its
+   * own source, a target token its source and what stands before it.
+   *
+   * @param batch ids `[source tokens]` and `[target tokens]` with their boundaries, as
+   *   `batch.packed` has them
+   * @returns `[target tokens, dModel]`
+   * @throws TypeError for modules that need padded batches, see `isPackable`
+   */
+  forwardPacked(batch: PackedInput): Tensor {
+    const { src, tgt, srcSequences, tgtSequences } = batch;
+    checkIds('Transformer', 'src', src, 1);
+    checkIds('Transformer', 'tgt', tgt, 1);
+    return tidy(() => {
+      const memory = this.encoder.forward(
+        embedPacked(this.srcEmbed, src, srcSequences),
+        new PackedMask(srcSequences, srcSequences),
+      );
+      return this.decoder.forward(
+        embedPacked(this.tgtEmbed, tgt, tgtSequences),
+        memory,
+        new PackedMask(tgtSequences, srcSequences),
+        new PackedMask(tgtSequences, tgtSequences, true),
+      );
+    });
+  }
+
+  /**
    * Makes all tables of positions as long as asked, if they are shorter, and `config` with them.
    * @throws RangeError, TypeError unless `maxLen` is a positive integer; TypeError when positions
    *   are learned: those beyond the table are not known. Nothing has changed then
@@ -112,4 +156,19 @@ export class Transformer extends Module {
     }
     return this;
   }
+}
+
+/** Vectors of packed ids: positions ask for the place of each row, the other parts do not. */
+function embedPacked(embed: TensorModule, ids: Tensor, sequences: PackedSequences): Tensor {
+  if (!(embed instanceof Sequential)) {
+    throw new TypeError(
+      `Transformer.forwardPacked: the embedding must be a Sequential, got ${embed.constructor.name}`,
+    );
+  }
+  let rows = ids;
+  for (const part of embed) {
+    const isTable = part instanceof PositionalEncoding || part instanceof LearnedPositions;
+    rows = isTable ? part.forwardPacked(rows, sequences) : part.forward(rows);
+  }
+  return rows;
 }

@@ -1,7 +1,10 @@
 import type { Batch } from '../data/batch.js';
-import { checkInteger, checkObject } from '../runtime/options.js';
+import { PackedSequences } from '../nn/packedSequences.js';
+import { checkInstance, checkInteger, checkObject } from '../runtime/options.js';
 import { checkTensor } from '../tensor/check.js';
 
+const packedNames = ['src', 'tgt', 'tgtY'] as const;
+const sequenceNames = ['srcSequences', 'tgtSequences'] as const;
 const tensorNames = ['src', 'tgt', 'tgtY', 'srcMask', 'tgtMask'] as const;
 
 /** @throws TypeError, RangeError naming the part that is none of a batch */
@@ -9,4 +12,11 @@ export function checkBatch(owner: string, name: string, value: unknown): asserts
   const batch = checkObject(owner, name, value, 'a Batch such as batches(dataset) gives');
   for (const part of tensorNames) checkTensor(owner, `${name}.${part}`, batch[part]);
   checkInteger(owner, `${name}.ntokens`, batch['ntokens'], 0);
+  if (batch['packed'] === undefined) return;
+  const packed = checkObject(owner, `${name}.packed`, batch['packed'], 'a PackedBatch');
+  for (const part of packedNames) checkTensor(owner, `${name}.packed.${part}`, packed[part]);
+  for (const part of sequenceNames) {
+    const wayOut = 'makeBatch';
+    checkInstance(owner, `${name}.packed.${part}`, packed[part], PackedSequences, wayOut);
+  }
 }

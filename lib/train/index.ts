@@ -8,7 +8,7 @@ export {
   type StepRecord,
   type ValidationRecord,
 } from './history.js';
-export { tokenLossSum } from './loss.js';
+export { tokenLossSum, type TokenLossOptions } from './loss.js';
 export { lossCurve, type LossCurveOptions } from './lossCurve.js';
 export { BestModel, TokenMean, type BestEpoch } from './metrics.js';
 export {

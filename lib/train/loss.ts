@@ -1,18 +1,33 @@
 /** The training loss: cross-entropy summed over the target tokens of a batch. */
 import type { Batch } from '../data/batch.js';
 import { checkModel } from '../nn/checkModel.js';
+import { Generator } from '../nn/generator.js';
+import { Linear } from '../nn/linear.js';
+import { linearCrossEntropy } from '../nn/linearCrossEntropy.js';
 import { crossEntropy } from '../nn/loss.js';
+import { isPackable } from '../nn/packable.js';
 import type { Transformer } from '../nn/transformer.js';
-import { checkInteger } from '../runtime/options.js';
+import { checkInteger, checkOptions, orDefault } from '../runtime/options.js';
 import { callTensor } from '../tensor/dispatch.js';
 import { tidy } from '../tensor/scope.js';
 import type { Tensor } from '../tensor/tensor.js';
 import { checkBatch } from './checkBatch.js';
 
+/** Options of {@link tokenLossSum}. */
+export interface TokenLossOptions {
+  /**
+   * what the sum is multiplied with, before gradients are made: 1 / tokens gives the mean for less
+   * work than a division afterwards; default 1
+   */
+  scale?: number;
+}
+
 /**
  * The cross-entropy of a batch, summed over its target tokens; divide by their number for the
- * mean. Padding takes no part: its rows are left out before the generator, which is the widest
- * layer, so the sum is the one of a loss that ignores the pad id, at a fraction of the work.
+ * mean. Padding takes no part: a batch from `makeBatch` or `batches` runs without it through a
+ * model of this package's modules (`Transformer.forwardPacked`); else its rows are left out before
+ * the generator, which is the widest layer. Either way the sum is the one of a loss that ignores
+ * the pad id, at a fraction of the work.
  *
  * @param batch ids and masks `[B, S]`, `[B, T]`, `[B, 1, S]`, `[B, T, T]` on the model's device
  * @param pad the id in `batch.tgtY` that is no target
@@ -20,12 +35,20 @@ import { checkBatch } from './checkBatch.js';
  * @throws TypeError for what is no model or no batch
  * @throws RangeError if `batch.ntokens` is not the number of targets other than `pad`
  */
-export function tokenLossSum(model: Transformer, batch: Batch, pad: number): Tensor {
+export function tokenLossSum(
+  model: Transformer,
+  batch: Batch,
+  pad: number,
+  options: TokenLossOptions = {},
+): Tensor {
   checkModel('tokenLossSum', model);
   checkBatch('tokenLossSum', 'batch', batch);
   checkInteger('tokenLossSum', 'pad', pad, 0);
+  checkOptions('tokenLossSum', options, ['scale']);
+  const scale = orDefault(options.scale, 1);
+  const packed = batch.packed !== undefined && isPackable(model) ? batch.packed : null;
   return tidy(() => {
-    const targets = batch.tgtY.flatten();
+    const targets = packed?.tgtY ?? batch.tgtY.flatten();
     const rows = callTensor('aten::nonzero', targets.ne(pad)).squeeze(1);
     if (rows.numel !== batch.ntokens) {
       throw new RangeError(
@@ -33,8 +56,25 @@ export function tokenLossSum(model: Transformer, batch: Batch, pad: number): Ten
           `differ from pad ${pad}; was it made with another pad id?`,
       );
     }
-    const hidden = model.forward(batch.src, batch.tgt, batch.srcMask, batch.tgtMask);
-    const logits = model.generator.logits(hidden.flatten(0, 1).indexSelect(0, rows));
-    return crossEntropy(logits, targets.indexSelect(0, rows), { reduction: 'sum' });
+    if (packed !== null) {
+      return generatorLoss(model.generator, model.forwardPacked(packed), targets, scale);
+    }
+    const vectors = model.forward(batch.src, batch.tgt, batch.srcMask, batch.tgtMask).flatten(0, 1);
+    const counted = (tensor: Tensor) => tensor.indexSelect(0, rows);
+    return generatorLoss(model.generator, counted(vectors), counted(targets), scale);
   });
+}
+
+/** The loss of the decoder's vectors `[N, dModel]`, by the fused op unless the layer is another. */
+function generatorLoss(
+  generator: Generator,
+  vectors: Tensor,
+  targets: Tensor,
+  scale: number,
+): Tensor {
+  const { proj } = generator;
+  const isPlain =
+    generator.logits === Generator.prototype.logits && proj.forward === Linear.prototype.forward;
+  if (isPlain) return linearCrossEntropy(vectors, proj, targets, { scale }).loss;
+  return crossEntropy(generator.logits(vectors), targets, { reduction: 'sum' }).mul(scale);
 }

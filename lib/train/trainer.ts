@@ -235,15 +235,12 @@ export class Trainer {
     this.optimizer.zeroGrad();
     let lossSum = 0;
     for (const batch of full) {
-      const loss = tokenLossSum(
-        this.model,
-        batchOn(this.model, batch),
-        this.#options.specialIds.pad,
-      );
-      lossSum += loss.item();
+      const { pad } = this.#options.specialIds;
+      const loss = tokenLossSum(this.model, batchOn(this.model, batch), pad, { scale: 1 / tokens });
+      lossSum += loss.item() * tokens;
       if (!Number.isFinite(lossSum))
         return { kind: 'skipped', fault: `the loss is ${lossSum}`, ...counts };
-      await loss.div(tokens).backwardAsync();
+      await loss.backwardAsync();
     }
     const norm = clipGradNorm(this.#parameters, this.#options.clip ?? Infinity);
     if (!Number.isFinite(norm)) {

@@ -11,5 +11,7 @@ void registerRmsNorm(torch::Library& library);
 void registerAttention(torch::Library& library);
 void registerFeedForward(torch::Library& library);
 void registerDropout(torch::Library& library);
+void registerLinearCrossEntropy(torch::Library& library);
+void registerPackedAttention(torch::Library& library);
 
 }  // namespace torchformer::core

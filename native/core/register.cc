@@ -40,6 +40,8 @@ std::unique_ptr<torch::Library> registerAll() {
   registerAttention(*library);
   registerFeedForward(*library);
   registerDropout(*library);
+  registerLinearCrossEntropy(*library);
+  registerPackedAttention(*library);
   return library;
 }
 

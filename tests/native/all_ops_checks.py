@@ -25,13 +25,19 @@ def calls(dtype=torch.float32, grad=True):
         yield "feed_forward gelu" + suffix, lambda f=getattr(ops, "feed_forward" + suffix): f(*n, 0.2, activation="gelu")
         yield "feed_forward swiglu" + suffix, lambda f=getattr(ops, "feed_forward" + suffix): f(
             *n, 0.2, activation="swiglu", w_3=n[1], b_3=n[2])
+        rows = x.detach().reshape(6, 8).requires_grad_(grad)
+        offsets = torch.tensor([0, 2, 6])
+        yield "packed_attention" + suffix, lambda f=getattr(ops, "packed_attention" + suffix): f(
+            rows, rows, rows, offsets, offsets, 2, True, 0.2)
+        yield "linear_cross_entropy" + suffix, lambda f=getattr(ops, "linear_cross_entropy" + suffix): f(
+            rows, n[1], n[2], torch.tensor([0, 1, 2, 3, 1, 0]), 3, 0.1)[0]
     yield "dropout", lambda: ops.dropout(x, 0.5)
 
 
 @check
 def every_op_has_a_gradient_of_its_own_or_is_composite():
     names = [s.name for s in torch._C._jit_get_all_schemas() if s.name.startswith("torchformer::")]
-    assert len(names) == 9, names
+    assert len(names) == 13, names
     for name in names:
         own = torch._C._dispatch_has_kernel_for_dispatch_key(name, "Autograd")
         composite = torch._C._dispatch_has_kernel_for_dispatch_key(name, "CompositeImplicitAutograd")

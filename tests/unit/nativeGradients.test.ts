@@ -47,7 +47,33 @@ function feedForward(name: string, activation: string, dropout: number): Case {
   ];
 }
 
+const sequences = tensor([0, 2, 2, 5], { dtype: 'int64' });
+const keySequences = tensor([0, 1, 3, 4], { dtype: 'int64' });
+const targets = tensor([2, 0, 6, 1], { dtype: 'int64' });
+
 const cases: Case[] = [
+  ...['torchformer::packed_attention', 'torchformer::packed_attention_reference'].flatMap(
+    (name): Case[] => [
+      [
+        `${name} to other sequences`,
+        (q, k, v) =>
+          seeded(() => callTensor(name, q, k, v, sequences, keySequences, 2, false, 0.3)),
+        () => [randomDoubles(5, 6), randomDoubles(4, 6), randomDoubles(4, 6)],
+      ],
+      [
+        `${name} to what stands before`,
+        (q, k, v) => seeded(() => callTensor(name, q, k, v, sequences, sequences, 2, true, 0.3)),
+        () => [randomDoubles(5, 6), randomDoubles(5, 6), randomDoubles(5, 6)],
+      ],
+    ],
+  ),
+  ...['torchformer::linear_cross_entropy', 'torchformer::linear_cross_entropy_reference'].map(
+    (name): Case => [
+      name,
+      (x, weight, bias) => (call(name, x, weight, bias, targets, 6, 0.1, 0.5) as Tensor[])[0]!,
+      () => [randomDoubles(4, 3), randomDoubles(7, 3), randomDoubles(7)],
+    ],
+  ),
   [
     'torchformer::dropout',
     (x) => seeded(() => callTensor('torchformer::dropout', x, 0.3)),

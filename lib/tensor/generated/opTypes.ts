@@ -1614,6 +1614,10 @@ export interface TorchformerOps {
   feed_forward_reference: (input: T, w_1: T, b_1: T|null, w_2: T, b_2?: T|null|{ b_2?: T|null; dropout_p?: number; activation?: string; w_3?: T|null; b_3?: T|null }, dropout_p?: number|{ dropout_p?: number; activation?: string; w_3?: T|null; b_3?: T|null }, named?: { activation?: string; w_3?: T|null; b_3?: T|null }) => T;
   layer_norm: (input: T, scale: T, shift: T, eps?: number|{ eps?: number; sample_std?: boolean; eps_outside?: boolean }, named?: { sample_std?: boolean; eps_outside?: boolean }) => T;
   layer_norm_reference: (input: T, scale: T, shift: T, eps?: number|{ eps?: number; sample_std?: boolean; eps_outside?: boolean }, named?: { sample_std?: boolean; eps_outside?: boolean }) => T;
+  linear_cross_entropy: (input: T, weight: T, bias: T|null, target: T, ignore_index?: I|{ ignore_index?: I; label_smoothing?: number; scale?: number }, label_smoothing?: number|{ label_smoothing?: number; scale?: number }, scale?: number|{ scale?: number }) => [T, T, T];
+  linear_cross_entropy_reference: (input: T, weight: T, bias: T|null, target: T, ignore_index?: I|{ ignore_index?: I; label_smoothing?: number; scale?: number }, label_smoothing?: number|{ label_smoothing?: number; scale?: number }, scale?: number|{ scale?: number }) => [T, T, T];
+  packed_attention: (query: T, key: T, value: T, query_offsets: T, key_offsets: T, heads: I, causal?: boolean|{ causal?: boolean; dropout_p?: number }, dropout_p?: number|{ dropout_p?: number }) => T;
+  packed_attention_reference: (query: T, key: T, value: T, query_offsets: T, key_offsets: T, heads: I, causal?: boolean|{ causal?: boolean; dropout_p?: number }, dropout_p?: number|{ dropout_p?: number }) => T;
   rms_norm: (input: T, scale: T, eps?: number|{ eps?: number }) => T;
   rms_norm_reference: (input: T, scale: T, eps?: number|{ eps?: number }) => T;
 }

@@ -1,0 +1,53 @@
+import { PackedSequences } from '../nn/packedSequences.js';
+import { tensor } from '../tensor/create.js';
+import type { Tensor } from '../tensor/tensor.js';
+import type { TokenPair } from './dataset.js';
+
+/**
+ * The pairs of a batch without padding, on the CPU: the tokens of all sequences one after the
+ * other.
+ */
+export interface PackedBatch {
+  /** Sources: int64 `[source tokens]`. */
+  readonly src: Tensor;
+  /** What the decoder reads, targets without their last token: int64 `[target tokens]`. */
+  readonly tgt: Tensor;
+  /** What it should predict, targets without their first token: int64 `[target tokens]`. */
+  readonly tgtY: Tensor;
+  /** Boundaries in `src`. */
+  readonly srcSequences: PackedSequences;
+  /** Boundaries in `tgt` and `tgtY`. */
+  readonly tgtSequences: PackedSequences;
+}
+
+/**
+ * Packs pairs that were checked before.
+ *
+ * @returns null for pairs that mean something else when padded: with an empty source, or with the
+ *   pad id inside, which masks leave out
+ */
+export function packPairs(pairs: readonly TokenPair[], pad: number): PackedBatch | null {
+  for (const { src, tgt } of pairs) {
+    if (src.length === 0 || src.includes(pad) || tgt.includes(pad)) return null;
+  }
+  return {
+    src: joined(pairs.map(({ src }) => src)),
+    tgt: joined(pairs.map(({ tgt }) => tgt.slice(0, -1))),
+    tgtY: joined(pairs.map(({ tgt }) => tgt.slice(1))),
+    srcSequences: new PackedSequences(pairs.map(({ src }) => src.length)),
+    tgtSequences: new PackedSequences(pairs.map(({ tgt }) => tgt.length - 1)),
+  };
+}
+
+/** Frees the tensors of a packed batch. */
+export function disposePacked(packed: PackedBatch): void {
+  for (const part of Object.values(packed) as { dispose(): void }[]) part.dispose();
+}
+
+function joined(sequences: readonly (readonly number[])[]): Tensor {
+  const count = sequences.reduce((sum, { length }) => sum + length, 0);
+  const ids = new BigInt64Array(count);
+  let next = 0;
+  for (const sequence of sequences) for (const id of sequence) ids[next++] = BigInt(id);
+  return tensor(ids);
+}

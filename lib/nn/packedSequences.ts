@@ -1,0 +1,92 @@
+/**
+ * Batches without padding: the tokens of all sequences one after the other, `[tokens, …]`. All
+ * layers but attention and positions treat each token alone and take such rows as they are.
+ */
+import { checkArray, checkInteger } from '../runtime/options.js';
+import { tensor } from '../tensor/create.js';
+import { formatShape } from '../tensor/check.js';
+import type { Tensor } from '../tensor/tensor.js';
+
+/** Where each sequence of packed rows begins and ends. */
+export class PackedSequences {
+  /** Rows before each sequence, and the number of all rows at the end: int64 `[sequences + 1]`. */
+  readonly offsets: Tensor;
+  /** The place of each row within its sequence: int64 `[tokens]`. */
+  readonly positions: Tensor;
+  /** Number of rows. */
+  readonly tokens: number;
+  /** Length of the longest sequence. */
+  readonly longest: number;
+
+  /**
+   * @param lengths of the sequences, in their order
+   * @throws TypeError, RangeError unless these are integers of at least 0
+   */
+  constructor(lengths: readonly number[]) {
+    checkArray('PackedSequences', 'lengths', lengths, 'an array of lengths');
+    const offsets = new BigInt64Array(lengths.length + 1);
+    let tokens = 0;
+    let longest = 0;
+    for (let index = 0; index < lengths.length; index++) {
+      const length = checkInteger('PackedSequences', `lengths[${index}]`, lengths[index], 0);
+      tokens += length;
+      longest = Math.max(longest, length);
+      offsets[index + 1] = BigInt(tokens);
+    }
+    const positions = new BigInt64Array(tokens);
+    let row = 0;
+    for (const length of lengths) {
+      for (let position = 0; position < length; position++) positions[row++] = BigInt(position);
+    }
+    this.offsets = tensor(offsets);
+    this.positions = tensor(positions);
+    this.tokens = tokens;
+    this.longest = longest;
+  }
+
+  /** Frees the tensors. */
+  dispose(): void {
+    this.offsets.dispose();
+    this.positions.dispose();
+  }
+
+  /** As {@link PackedSequences.dispose}, for `using`. */
+  [Symbol.dispose](): void {
+    this.dispose();
+  }
+}
+
+/**
+ * In the place of a mask: queries and keys are packed, and each query may attend to the keys of
+ * the sequence with its number.
+ */
+export class PackedMask {
+  /** Sequences of the queries. */
+  readonly queries: PackedSequences;
+  /** As many sequences, of the keys. */
+  readonly keys: PackedSequences;
+  /** Whether a query sees only the keys up to its own place; queries and keys are then the same. */
+  readonly causal: boolean;
+
+  /** @param causal for self-attention in a decoder; default false */
+  constructor(queries: PackedSequences, keys: PackedSequences, causal = false) {
+    this.queries = queries;
+    this.keys = keys;
+    this.causal = causal;
+  }
+}
+
+/** @throws RangeError unless `rows` is `[tokens, …]` of these sequences */
+export function checkPackedRows(
+  owner: string,
+  name: string,
+  rows: Tensor,
+  sequences: PackedSequences,
+): void {
+  const { shape } = rows;
+  if (shape[0] === sequences.tokens) return;
+  throw new RangeError(
+    `${owner}: ${name} must have the ${sequences.tokens} rows of its packed sequences, ` +
+      `got ${formatShape(shape)}`,
+  );
+}

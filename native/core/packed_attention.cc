@@ -1,0 +1,392 @@
+// Scaled dot-product attention with several heads over sequences laid end to end.
+//
+// Purpose: attention of a whole batch without padding. All other layers of the model treat each
+//   token alone and need no boundaries; this op is the only one that knows them.
+// Shapes:  query [Nq, H * Dk], key [Nk, H * Dk], value [Nk, H * Dk]: the rows of B sequences one
+//   after the other, each row with all heads side by side; query_offsets, key_offsets [B + 1]
+//   int64: sequence b has the rows offsets[b] to offsets[b + 1] - 1 -> output [Nq, H * Dk].
+// Formula: as in attention.cc, for each sequence and head. With `causal`, query i sees the keys 0
+//   to i of its sequence.
+// Backward: as there; the weights are computed again from the scores and log(sum(exp(scores))).
+// Saved:   query, key, value, the offsets, one number for each row and head, and the seed of the
+//   dropout mask.
+// Hazards:
+//   - A sequence without keys gives zeros, and no gradient.
+//   - The dropout mask is a function of (seed, query row, head, key): see counter_random.h. The
+//     seed comes from the generator, one number a call.
+//   - Rows may be views into wider rows (one product for query, key and value): only the numbers
+//     of one row have to be side by side.
+
+#include <ATen/Parallel.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/matmul.h>
+#include <ATen/ops/softmax.h>
+#include <ATen/ops/zeros.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "autograd.h"
+#include "check.h"
+#include "counter_random.h"
+#include "dropout_mask.h"
+#include "ops.h"
+#include "packed_attention_kernel.h"
+#include "precision.h"
+
+namespace torchformer::core {
+
+namespace {
+
+using OptionalGenerator = std::optional<at::Generator>;
+using torch::autograd::AutogradContext;
+
+constexpr auto op = "packed_attention";
+
+/// The tensors of one call.
+struct Packed {
+  at::Tensor query, key, value, queryOffsets, keyOffsets;
+};
+
+void checkOffsets(const char* name, const at::Tensor& offsets, const char* rowsName,
+                  const at::Tensor& rows) {
+  TF_CHECK(ERR_DTYPE, offsets.layout() == at::kStrided && offsets.scalar_type() == at::kLong, op,
+           ": ", name, " must be dense int64, got ", offsets.scalar_type());
+  TF_CHECK(ERR_DEVICE, offsets.is_cpu(), op, ": ", name, " must be on the CPU, got ",
+           offsets.device());
+  TF_CHECK(ERR_SHAPE, offsets.dim() == 1 && offsets.size(0) >= 1, op, ": ", name,
+           " must be [sequences + 1], got ", offsets.sizes());
+  const auto list = offsets.contiguous();
+  const auto* data = list.const_data_ptr<int64_t>();
+  const auto last = offsets.size(0) - 1;
+  TF_CHECK(ERR_SHAPE, data[0] == 0 && data[last] == rows.size(0), op, ": ", name,
+           " must go from 0 to the ", rows.size(0), " rows of ", rowsName, ", got ", data[0],
+           " to ", data[last]);
+  for (int64_t i = 0; i < last; ++i) {
+    TF_CHECK(ERR_ARGUMENT, data[i] <= data[i + 1], op, ": ", name, " must not fall, got ", data[i],
+             " before ", data[i + 1]);
+  }
+}
+
+void checkArguments(const Packed& t, int64_t heads, bool causal, double dropoutP,
+                    const OptionalGenerator& generator) {
+  checkFloating(op, "query", t.query);
+  checkMatches(op, "key", t.key, "query", t.query);
+  checkMatches(op, "value", t.value, "query", t.query);
+  TF_CHECK(ERR_SHAPE, t.query.dim() == 2, op, ": query must be [Nq, H * Dk], got ",
+           t.query.sizes());
+  const auto width = t.query.size(1);
+  TF_CHECK(ERR_SHAPE, heads >= 1 && width >= 1 && width % heads == 0, op, ": heads (", heads,
+           ") must divide the width of query, ", t.query.sizes());
+  TF_CHECK(ERR_SHAPE, t.key.dim() == 2 && t.key.size(1) == width, op, ": key must be [Nk, ", width,
+           "] for a query of ", t.query.sizes(), ", got ", t.key.sizes());
+  TF_CHECK(ERR_SHAPE, t.value.sizes() == t.key.sizes(), op, ": value must be like key ",
+           t.key.sizes(), ", got ", t.value.sizes());
+  checkOffsets("query_offsets", t.queryOffsets, "query", t.query);
+  checkOffsets("key_offsets", t.keyOffsets, "key", t.key);
+  TF_CHECK(ERR_SHAPE, t.queryOffsets.size(0) == t.keyOffsets.size(0), op,
+           ": query_offsets and key_offsets must have the same number of sequences, got ",
+           t.queryOffsets.size(0) - 1, " and ", t.keyOffsets.size(0) - 1);
+  TF_CHECK(ERR_SHAPE, !causal || t.queryOffsets.equal(t.keyOffsets), op,
+           ": causal attention is within a sequence: query_offsets and key_offsets must be equal");
+  checkProbability(op, "dropout_p", dropoutP);
+  checkGenerator(op, generator, t.query);
+}
+
+/// float16 and bfloat16 become float32; rows become contiguous within themselves.
+at::Tensor prepared(const at::Tensor& tensor) {
+  const auto wide = widened(tensor);
+  return wide.size(1) == 1 || wide.stride(1) == 1 ? wide : wide.contiguous();
+}
+
+/// Calls visit(sequence, head, buffer) for all of them, on all threads. `buffers` numbers of T for
+/// each thread's use are behind `buffer`.
+template <typename T, typename Visit>
+void forEachHead(const std::vector<int64_t>& order, int64_t heads, int64_t bufferSize,
+                 const Visit& visit) {
+  const auto count = static_cast<int64_t>(order.size()) * heads;
+  at::parallel_for(0, count, 1, [&](int64_t begin, int64_t end) {
+    std::vector<T> buffer(static_cast<size_t>(bufferSize));
+    for (int64_t i = begin; i < end; ++i) {
+      visit(order[static_cast<size_t>(i / heads)], i % heads, buffer.data());
+    }
+  });
+}
+
+/// Sequences and the head's part of their rows.
+template <typename T>
+struct Layout {
+  const int64_t* queryOffsets;
+  const int64_t* keyOffsets;
+  int64_t width;
+
+  template <typename Element>
+  static HeadRows<Element> rows(Element* data, int64_t stride, const int64_t* offsets,
+                                int64_t sequence, int64_t head, int64_t width) {
+    return {data + offsets[sequence] * stride + head * width,
+            offsets[sequence + 1] - offsets[sequence], stride};
+  }
+  HeadRows<const T> queries(const at::Tensor& tensor, int64_t sequence, int64_t head) const {
+    return rows(tensor.const_data_ptr<T>(), tensor.stride(0), queryOffsets, sequence, head, width);
+  }
+  HeadRows<const T> keys(const at::Tensor& tensor, int64_t sequence, int64_t head) const {
+    return rows(tensor.const_data_ptr<T>(), tensor.stride(0), keyOffsets, sequence, head, width);
+  }
+  HeadRows<T> queriesOut(const at::Tensor& tensor, int64_t sequence, int64_t head) const {
+    return rows(tensor.mutable_data_ptr<T>(), tensor.stride(0), queryOffsets, sequence, head,
+                width);
+  }
+  HeadRows<T> keysOut(const at::Tensor& tensor, int64_t sequence, int64_t head) const {
+    return rows(tensor.mutable_data_ptr<T>(), tensor.stride(0), keyOffsets, sequence, head, width);
+  }
+};
+
+/// The sequences that have work, and the buffer that the largest of them needs.
+struct Work {
+  std::vector<int64_t> sequences;
+  int64_t bufferSize = 0;
+};
+
+Work workOf(const int64_t* queryOffsets, const int64_t* keyOffsets, int64_t sequences) {
+  Work work;
+  for (int64_t b = 0; b < sequences; ++b) {
+    const auto queries = queryOffsets[b + 1] - queryOffsets[b];
+    const auto keys = keyOffsets[b + 1] - keyOffsets[b];
+    if (queries == 0 || keys == 0) continue;
+    work.sequences.push_back(b);
+    work.bufferSize = std::max(work.bufferSize, scoreBufferSize(queries, keys));
+  }
+  return work;
+}
+
+struct Result {
+  at::Tensor output;   // [Nq, H * Dk]
+  at::Tensor logSums;  // [Nq, H]
+};
+
+template <typename T>
+Result forwardLoop(const Packed& t, const AttentionSettings& settings) {
+  Result result;
+  result.output = at::zeros({t.query.size(0), t.query.size(1)}, t.query.options());
+  result.logSums = at::zeros({t.query.size(0), settings.heads}, t.query.options());
+  const Layout<T> layout{t.queryOffsets.const_data_ptr<int64_t>(),
+                         t.keyOffsets.const_data_ptr<int64_t>(), settings.width};
+  const auto work = workOf(layout.queryOffsets, layout.keyOffsets, t.queryOffsets.size(0) - 1);
+  auto* logSums = result.logSums.template mutable_data_ptr<T>();
+  forEachHead<T>(work.sequences, settings.heads, work.bufferSize,
+                 [&](int64_t sequence, int64_t head, T* buffer) {
+                   const auto first = layout.queryOffsets[sequence];
+                   attendHead<T>(layout.queries(t.query, sequence, head),
+                                 layout.keys(t.key, sequence, head),
+                                 layout.keys(t.value, sequence, head),
+                                 layout.queriesOut(result.output, sequence, head),
+                                 logSums + first * settings.heads + head, settings.heads, settings,
+                                 {first, head}, buffer);
+                 });
+  return result;
+}
+
+template <typename T>
+variable_list backwardLoop(const at::Tensor& gradOutput, const Packed& t, const at::Tensor& logSums,
+                           const AttentionSettings& settings) {
+  const auto gradQuery = at::zeros({t.query.size(0), t.query.size(1)}, t.query.options());
+  const auto gradKey = at::zeros({t.key.size(0), t.key.size(1)}, t.key.options());
+  const auto gradValue = at::zeros({t.key.size(0), t.key.size(1)}, t.key.options());
+  const Layout<T> layout{t.queryOffsets.const_data_ptr<int64_t>(),
+                         t.keyOffsets.const_data_ptr<int64_t>(), settings.width};
+  const auto work = workOf(layout.queryOffsets, layout.keyOffsets, t.queryOffsets.size(0) - 1);
+  const auto* sums = logSums.const_data_ptr<T>();
+  forEachHead<T>(work.sequences, settings.heads, 2 * work.bufferSize,
+                 [&](int64_t sequence, int64_t head, T* buffer) {
+                   const auto first = layout.queryOffsets[sequence];
+                   attendHeadBackward<T>(
+                       layout.queries(gradOutput, sequence, head),
+                       layout.queries(t.query, sequence, head), layout.keys(t.key, sequence, head),
+                       layout.keys(t.value, sequence, head), sums + first * settings.heads + head,
+                       settings.heads, layout.queriesOut(gradQuery, sequence, head),
+                       layout.keysOut(gradKey, sequence, head),
+                       layout.keysOut(gradValue, sequence, head), settings, {first, head}, buffer,
+                       buffer + work.bufferSize);
+                 });
+  return {gradQuery, gradKey, gradValue};
+}
+
+Packed preparedTensors(const Packed& t) {
+  return {prepared(t.query), prepared(t.key), prepared(t.value), t.queryOffsets.contiguous(),
+          t.keyOffsets.contiguous()};
+}
+
+AttentionSettings settingsOf(const Packed& t, int64_t heads, bool causal, double dropoutP,
+                             uint64_t seed) {
+  return {heads, t.query.size(1) / heads, causal, dropoutP, seed};
+}
+
+Result forwardPass(const Packed& given, const AttentionSettings& settings) {
+  const auto t = preparedTensors(given);
+  auto result = t.query.scalar_type() == at::kDouble ? forwardLoop<double>(t, settings)
+                                                     : forwardLoop<float>(t, settings);
+  result.output = result.output.to(given.query.scalar_type());
+  return result;
+}
+
+variable_list backwardPass(const at::Tensor& gradOutput, const Packed& given,
+                           const at::Tensor& logSums, const AttentionSettings& settings) {
+  const auto t = preparedTensors(given);
+  const auto upstream = prepared(gradOutput);
+  auto result = t.query.scalar_type() == at::kDouble
+                    ? backwardLoop<double>(upstream, t, logSums, settings)
+                    : backwardLoop<float>(upstream, t, logSums, settings);
+  for (auto& gradient : result) gradient = gradient.to(given.query.scalar_type());
+  return result;
+}
+
+/// The formula in plain ops, sequence by sequence.
+at::Tensor composed(const Packed& t, const AttentionSettings& settings) {
+  const auto heads = settings.heads;
+  const auto sequences = t.queryOffsets.size(0) - 1;
+  const auto queryList = t.queryOffsets.contiguous();
+  const auto keyList = t.keyOffsets.contiguous();
+  const auto* queryOffsets = queryList.const_data_ptr<int64_t>();
+  const auto* keyOffsets = keyList.const_data_ptr<int64_t>();
+  const auto dtype = t.query.scalar_type();
+  const auto computeDtype = dtype == at::kDouble ? at::kDouble : at::kFloat;
+  std::vector<at::Tensor> outputs;
+  for (int64_t b = 0; b < sequences; ++b) {
+    const auto first = queryOffsets[b];
+    const auto queries = queryOffsets[b + 1] - first;
+    const auto keys = keyOffsets[b + 1] - keyOffsets[b];
+    const auto q = t.query.narrow(0, first, queries);
+    if (queries == 0 || keys == 0) {
+      // Tied to the graph, with a gradient of zero.
+      outputs.push_back(q.mul(0));
+      continue;
+    }
+    const auto split = [&](const at::Tensor& rows, int64_t length) {
+      return rows.reshape({length, heads, settings.width}).transpose(0, 1).to(computeDtype);
+    };
+    const auto k = split(t.key.narrow(0, keyOffsets[b], keys), keys);
+    const auto v = split(t.value.narrow(0, keyOffsets[b], keys), keys);
+    auto scores = at::matmul(split(q, queries), k.transpose(1, 2)) * settings.scoreScale();
+    if (settings.causal) {
+      const auto place = at::arange(keys);
+      scores =
+          scores.masked_fill(place.gt(place.unsqueeze(1)), -std::numeric_limits<float>::infinity());
+    }
+    auto weights = at::softmax(scores, /*dim=*/-1);
+    if (settings.dropoutP > 0.0) {
+      // Rows of the mask are (query row, head); this sequence's are [queries, heads, keys].
+      const auto kept =
+          keptByCounter(settings.seed, (first + queries) * heads, keys, settings.dropoutP)
+              .narrow(0, first * heads, queries * heads)
+              .view({queries, heads, keys})
+              .transpose(0, 1);
+      weights = applyKept(weights, kept, settings.dropoutP);
+    }
+    outputs.push_back(
+        at::matmul(weights, v).transpose(0, 1).reshape({queries, t.query.size(1)}).to(dtype));
+  }
+  return outputs.empty() ? t.query.mul(0) : at::cat(outputs);
+}
+
+struct PackedAttentionFunction : torch::autograd::Function<PackedAttentionFunction> {
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& query,
+                            const at::Tensor& key, const at::Tensor& value,
+                            const at::Tensor& queryOffsets, const at::Tensor& keyOffsets,
+                            const AttentionSettings& settings) {
+    const at::AutoDispatchBelowADInplaceOrView belowAutograd;
+    const auto result = forwardPass({query, key, value, queryOffsets, keyOffsets}, settings);
+    context->save_for_backward({query, key, value, queryOffsets, keyOffsets, result.logSums});
+    context->saved_data["heads"] = settings.heads;
+    context->saved_data["causal"] = settings.causal;
+    context->saved_data["dropout_p"] = settings.dropoutP;
+    context->saved_data["seed"] = static_cast<int64_t>(settings.seed);
+    context->set_materialize_grads(false);
+    return result.output;
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    variable_list result(6);
+    if (!gradients[0].defined()) return result;
+    const auto saved = context->get_saved_variables();
+    const Packed t{saved[0], saved[1], saved[2], saved[3], saved[4]};
+    const auto settings =
+        settingsOf(t, context->saved_data["heads"].toInt(), context->saved_data["causal"].toBool(),
+                   context->saved_data["dropout_p"].toDouble(),
+                   static_cast<uint64_t>(context->saved_data["seed"].toInt()));
+    auto found =
+        c10::GradMode::is_enabled()
+            ? differentiableGradients(
+                  [&](const variable_list& inputs) -> variable_list {
+                    return {composed(
+                        {inputs[0], inputs[1], inputs[2], t.queryOffsets, t.keyOffsets}, settings)};
+                  },
+                  {t.query, t.key, t.value}, gradients)
+            : backwardPass(gradients[0], t, saved[5], settings);
+    for (size_t i = 0; i < found.size(); ++i) result[i] = std::move(found[i]);
+    return result;
+  }
+};
+
+uint64_t seedFor(double dropoutP, const OptionalGenerator& generator) {
+  return dropoutP > 0.0 ? drawSeed(generator) : 0;
+}
+
+at::Tensor packedAttention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
+                           const at::Tensor& queryOffsets, const at::Tensor& keyOffsets,
+                           int64_t heads, bool causal, double dropoutP,
+                           OptionalGenerator generator) {
+  const Packed t{query, key, value, queryOffsets, keyOffsets};
+  checkArguments(t, heads, causal, dropoutP, generator);
+  return forwardPass(t, settingsOf(t, heads, causal, dropoutP, seedFor(dropoutP, generator)))
+      .output;
+}
+
+at::Tensor packedAttentionAutograd(const at::Tensor& query, const at::Tensor& key,
+                                   const at::Tensor& value, const at::Tensor& queryOffsets,
+                                   const at::Tensor& keyOffsets, int64_t heads, bool causal,
+                                   double dropoutP, OptionalGenerator generator) {
+  if (mustRecord({query, key, value})) {
+    const Packed t{query, key, value, queryOffsets, keyOffsets};
+    checkArguments(t, heads, causal, dropoutP, generator);
+    return PackedAttentionFunction::apply(
+        query, key, value, queryOffsets, keyOffsets,
+        settingsOf(t, heads, causal, dropoutP, seedFor(dropoutP, generator)));
+  }
+  const at::AutoDispatchBelowADInplaceOrView belowAutograd;
+  return packedAttention(query, key, value, queryOffsets, keyOffsets, heads, causal, dropoutP,
+                         std::move(generator));
+}
+
+at::Tensor packedAttentionReference(const at::Tensor& query, const at::Tensor& key,
+                                    const at::Tensor& value, const at::Tensor& queryOffsets,
+                                    const at::Tensor& keyOffsets, int64_t heads, bool causal,
+                                    double dropoutP, OptionalGenerator generator) {
+  const Packed t{query, key, value, queryOffsets, keyOffsets};
+  checkArguments(t, heads, causal, dropoutP, generator);
+  return composed(t, settingsOf(t, heads, causal, dropoutP, seedFor(dropoutP, generator)));
+}
+
+}  // namespace
+
+void registerPackedAttention(torch::Library& library) {
+  const std::string signature =
+      "(Tensor query, Tensor key, Tensor value, Tensor query_offsets, Tensor key_offsets, "
+      "int heads, bool causal=False, float dropout_p=0.0, *, Generator? generator=None) -> Tensor";
+  library.def(("packed_attention" + signature).c_str());
+  library.impl("packed_attention",
+               torch::dispatch(c10::DispatchKey::CPU, TORCH_FN(packedAttention)));
+  library.impl("packed_attention",
+               torch::dispatch(c10::DispatchKey::Autograd, TORCH_FN(packedAttentionAutograd)));
+  library.def(("packed_attention_reference" + signature).c_str());
+  library.impl("packed_attention_reference",
+               torch::dispatch(c10::DispatchKey::CompositeImplicitAutograd,
+                               TORCH_FN(packedAttentionReference)));
+}
+
+}  // namespace torchformer::core
