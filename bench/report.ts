@@ -1,0 +1,28 @@
+/** What the bench says: results on standard output, progress and failures on standard error. */
+import { ChildFailed } from './child.js';
+
+/** Writes lines of the report. */
+export function print(text = ''): void {
+  process.stdout.write(`${text}\n`);
+}
+
+/** One line of progress. */
+export function say(text: string): void {
+  process.stderr.write(`[bench] ${text}\n`);
+}
+
+/** Participants that did not come to an end; the exit code depends on it. */
+export const failures: string[] = [];
+
+/** The result of a participant; null, noted and told, if it failed. */
+export async function attempt<T>(name: string, run: () => Promise<T>): Promise<T | null> {
+  say(name);
+  try {
+    return await run();
+  } catch (error) {
+    if (!(error instanceof ChildFailed)) throw error;
+    failures.push(`${name}: ${error.message}`);
+    say(`${name} failed: ${error.message}`);
+    return null;
+  }
+}

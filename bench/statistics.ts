@@ -1,0 +1,16 @@
+/** What is made of lists of measurements. */
+
+/** The middle value; the mean of the two middle ones of an even number. */
+export function median(values: readonly number[]): number {
+  if (values.length === 0) throw new RangeError('median: no values');
+  const sorted = [...values].sort((a, b) => a - b);
+  const middle = sorted.length >> 1;
+  const upper = sorted[middle]!;
+  return sorted.length % 2 === 1 ? upper : (sorted[middle - 1]! + upper) / 2;
+}
+
+/** `|a - b| / |b|`, largest over both lists. */
+export function largestRelativeDifference(a: readonly number[], b: readonly number[]): number {
+  if (a.length !== b.length) throw new RangeError(`${a.length} values against ${b.length}`);
+  return Math.max(...a.map((value, index) => Math.abs(value - b[index]!) / Math.abs(b[index]!)));
+}

@@ -1,0 +1,105 @@
+/** The tables of suite `train`. */
+import { print } from './report.js';
+import { largestRelativeDifference, median } from './statistics.js';
+import { duration, gigabytes, ratio, table } from './table.js';
+import type { TrainResult } from './trainJob.js';
+
+/** One turn of one participant. */
+export interface TimedRound {
+  readonly name: string;
+  readonly kind: 'ours' | 'peer';
+  readonly result: TrainResult;
+}
+
+/** A participant's figures over all rounds. */
+export interface Timing {
+  readonly name: string;
+  readonly kind: 'ours' | 'peer';
+  /** Median of the timed steps. */
+  readonly step: number;
+  /** Median over the timed steps of target tokens a second, padding not counted. */
+  readonly tokensPerSecond: number;
+  /** Largest of the rounds. */
+  readonly peakRss: number;
+  /** Of the last step. */
+  readonly loss: number;
+  readonly torch: string | null;
+  readonly capability: string | null;
+  /** All timed steps, round after round. */
+  readonly seconds: readonly number[];
+}
+
+export function gatherTiming(turns: readonly TimedRound[], warmup: number): Timing[] {
+  return [...new Set(turns.map(({ name }) => name))].map((name) => {
+    const own = turns.filter((turn) => turn.name === name);
+    const [first] = own;
+    const seconds = own.flatMap(({ result }) => result.seconds.slice(warmup));
+    const tokens = own.flatMap(({ result }) => result.tokens.slice(warmup));
+    return {
+      name,
+      kind: first!.kind,
+      step: median(seconds),
+      tokensPerSecond: median(seconds.map((time, step) => tokens[step]! / time)),
+      peakRss: Math.max(...own.map(({ result }) => result.peakRss)),
+      loss: own.at(-1)!.result.losses.at(-1)!,
+      torch: first!.result.torch ?? null,
+      capability: first!.result.capability ?? null,
+      seconds,
+    };
+  });
+}
+
+export function printTiming(
+  timings: readonly Timing[],
+  { warmup, steps, rounds }: { warmup: number; steps: number; rounds: number },
+): void {
+  const ours = timings.filter(({ kind }) => kind === 'ours');
+  print(
+    `dropout 0.1; ${steps} steps timed after ${warmup}, ${rounds} rounds in turn; medians` +
+      describePeers(timings),
+  );
+  print();
+  const rows = timings.map((timing) => [
+    timing.name,
+    duration(timing.step),
+    timing.tokensPerSecond.toFixed(0),
+    ...ours.map((own) =>
+      own === timing ? '' : ratio(own.tokensPerSecond / timing.tokensPerSecond),
+    ),
+    gigabytes(timing.peakRss),
+    timing.loss.toFixed(4),
+  ]);
+  const against = ours.map(({ name }) => `${name} is`);
+  print(
+    table(['participant', 'step', 'target tokens/s', ...against, 'peak memory', 'last loss'], rows),
+  );
+}
+
+function describePeers(timings: readonly Timing[]): string {
+  const peer = timings.find(({ torch }) => torch !== null);
+  return peer === undefined ? '' : `; peers: PyTorch ${peer.torch} with ${peer.capability}`;
+}
+
+/** Losses with dropout 0 side by side. The peer is the seed's code. */
+export function printEquality(turns: readonly TimedRound[]): unknown {
+  const seed = turns.find(({ kind }) => kind === 'peer');
+  const ours = turns.filter(({ kind }) => kind === 'ours');
+  if (seed === undefined || ours.length === 0) return null;
+  const differences = ours.map(({ result }) =>
+    largestRelativeDifference(result.losses, seed.result.losses),
+  );
+  print('\nLosses with dropout 0 from the same weights over the same batches:\n');
+  const rows = seed.result.losses.map((loss, step) => [
+    String(step + 1),
+    ...ours.map(({ result }) => result.losses[step]!.toFixed(6)),
+    loss.toFixed(6),
+  ]);
+  rows.push(['largest relative difference', ...differences.map((d) => d.toExponential(1)), '']);
+  print(table(['step', ...ours.map(({ name }) => name), seed.name], rows));
+  return {
+    losses: Object.fromEntries(turns.map(({ name, result }) => [name, result.losses])),
+    largestRelativeDifference: Object.fromEntries(
+      ours.map(({ name }, index) => [name, differences[index]]),
+    ),
+  };
+}
