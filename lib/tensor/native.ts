@@ -135,6 +135,11 @@ export interface NativeAddon {
   setNumThreads(count: number): void;
   numThreads(): number;
 
+  /** Times of all ops of the process; one at a time. */
+  startProfile(): void;
+  /** Ends it; in no order. */
+  stopProfile(): { op: string; calls: number; milliseconds: number }[];
+
   memory(): { tensors: number; bytes: number; nativeBytes: number };
 
   /** Version facts of the loaded libtorch. */

@@ -11,6 +11,7 @@
 #include "errors.h"
 #include "js_callback.h"
 #include "memory.h"
+#include "profile.h"
 #include "tensor_handle.h"
 
 namespace torchformer::bind {
@@ -34,6 +35,7 @@ Napi::Object initializeAddon(Napi::Env env, Napi::Object exports) {
   exportTensorFunctions(exports);
   exportAutogradFunctions(exports);
   exportMemoryFunctions(exports);
+  exportProfileFunctions(exports);
   exportCallbackFunctions(exports);
   return exports;
 }

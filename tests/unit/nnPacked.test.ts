@@ -273,7 +273,7 @@ describe('a packed batch', () => {
     const batch = makeBatch(pairs, 0);
     const [padded, packed] = noGrad(() => [
       model.forward(batch.src, batch.tgt, batch.srcMask, batch.tgtMask).flatten(0, 1),
-      model.forwardPacked(batch.packed as NonNullable<typeof batch.packed>),
+      model.forwardPacked(batch.packed!),
     ]) as [Tensor, Tensor];
     const rows = callTensor('aten::nonzero', batch.tgtY.flatten().ne(0)).squeeze(1);
     expect(largestDifference(padded.indexSelect(0, rows), packed)).toBeLessThan(1e-5);

@@ -1,0 +1,10 @@
+// Time by op, through libtorch's own observer.
+#pragma once
+
+#include <napi.h>
+
+namespace torchformer::bind {
+
+void exportProfileFunctions(Napi::Object exports);
+
+}  // namespace torchformer::bind
