@@ -1,7 +1,6 @@
 #pragma once
 
 #include <ATen/core/Generator.h>
-#include <ATen/core/Tensor.h>
 
 #include <cstdint>
 #include <optional>
@@ -54,8 +53,5 @@ class RowDropout {
   uint32_t high_;
   uint32_t threshold_;
 };
-
-/// The mask of a whole call as a bool tensor `[rows, columns]`, for the readable references.
-at::Tensor keptByCounter(uint64_t seed, int64_t rows, int64_t columns, double p);
 
 }  // namespace torchformer::core

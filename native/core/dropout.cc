@@ -4,7 +4,8 @@
 //   so that the expected value stays and nothing has to be done at inference.
 // Shapes:  input any shape -> output the same shape.
 // Formula: y = x * keep / (1 - p), keep ~ Bernoulli(1 - p).   dx = dy * keep / (1 - p).
-// Saved:   one byte an element (whether it was kept).
+// Saved:   the seed of the mask, which backward makes again (float32 and float64 on the CPU); else
+//   one byte an element (whether it was kept).
 // Hazards: p = 1 must give zeros, not 0 * infinity. The op always drops: whether the model is
 //   training is the caller's business. The result is never the input itself, not even for p = 0.
 
@@ -13,6 +14,7 @@
 
 #include "autograd.h"
 #include "check.h"
+#include "counter_random.h"
 #include "dropout_mask.h"
 #include "ops.h"
 
@@ -32,6 +34,7 @@ void checkArguments(const at::Tensor& input, double p, const OptionalGenerator& 
 at::Tensor dropout(const at::Tensor& input, double p, OptionalGenerator generator) {
   checkArguments(input, p, generator);
   if (p == 0.0) return input.clone();
+  if (takesSeed(input)) return applySeed(input, p, drawSeed(generator));
   return applyKept(input, drawKept(input, p, generator), p);
 }
 
@@ -39,20 +42,36 @@ struct DropoutFunction : torch::autograd::Function<DropoutFunction> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& input, double p,
                             const OptionalGenerator& generator) {
     const at::AutoDispatchBelowADInplaceOrView belowAutograd;
-    const auto kept = drawKept(input, p, generator);
-    context->save_for_backward({kept});
     context->saved_data["p"] = p;
     context->set_materialize_grads(false);
+    if (takesSeed(input)) {
+      const auto seed = drawSeed(generator);
+      context->saved_data["seed"] = static_cast<int64_t>(seed);
+      // Nothing, but with it a second backward through a freed graph is an error as everywhere.
+      context->save_for_backward({at::Tensor()});
+      return applySeed(input, p, seed);
+    }
+    const auto kept = drawKept(input, p, generator);
+    context->save_for_backward({kept});
     return applyKept(input, kept, p);
   }
 
-  // Linear in the gradient and made of differentiable ops: no second form is needed for a double
-  // backward.
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     variable_list result(3);
-    if (!gradients[0].defined()) return result;
+    const auto& upstream = gradients[0];
+    if (!upstream.defined()) return result;
     const auto saved = context->get_saved_variables();
-    result[0] = applyKept(gradients[0], saved[0], context->saved_data["p"].toDouble());
+    const auto p = context->saved_data["p"].toDouble();
+    const auto entry = context->saved_data.find("seed");
+    if (entry == context->saved_data.end()) {
+      result[0] = applyKept(upstream, saved[0], p);
+      return result;
+    }
+    const auto seed = static_cast<uint64_t>(entry->second.toInt());
+    // applyKept is linear and made of differentiable ops: it is its own second form.
+    result[0] = c10::GradMode::is_enabled()
+                    ? applyKept(upstream, keptFromSeed(upstream, p, seed), p)
+                    : applySeed(upstream, p, seed);
     return result;
   }
 };

@@ -39,6 +39,7 @@
 #include "activation.h"
 #include "autograd.h"
 #include "check.h"
+#include "counter_random.h"
 #include "dropout_mask.h"
 #include "ops.h"
 
@@ -142,10 +143,14 @@ struct Result {
 Result forwardPass(const Tensors& t, const Hidden& hidden, const OptionalGenerator& generator) {
   const auto rows = asRows(t.input);
   const bool gated = hidden.activation == Activation::swiglu;
-  const auto main = scaledProduct(rows, t.w1.t(), 1.0, t.b1);
+  const bool isFused = hidden.activation == Activation::relu && takesSeed(rows);
+  const auto main = scaledProduct(rows, t.w1.t(), 1.0, isFused ? at::Tensor() : t.b1);
   const auto gate = gated ? scaledProduct(rows, t.w3.t(), 1.0, t.b3) : at::Tensor();
   at::Tensor h;
-  if (hidden.activation == Activation::relu) {
+  if (isFused) {
+    h = main;
+    biasReluDrop_(h, t.b1, hidden.dropoutP, hidden.dropoutP > 0.0 ? drawSeed(generator) : 0);
+  } else if (hidden.activation == Activation::relu) {
     h = main.relu_();
     if (hidden.dropoutP > 0.0) h.mul_(drawKept(h, hidden.dropoutP, generator));
   } else {

@@ -29,6 +29,7 @@
 #include <ATen/ops/scalar_tensor.h>
 #include <ATen/ops/zeros.h>
 #include <torch/csrc/autograd/custom_function.h>
+#include <torch/csrc/autograd/graph_task.h>
 
 #include <algorithm>
 #include <atomic>
@@ -317,8 +318,9 @@ struct LinearCrossEntropyFunction : torch::autograd::Function<LinearCrossEntropy
     variable_list result(5);
     const auto& upstream = gradients[0];
     if (!upstream.defined()) return result;
+    // Also says when the graph is gone already.
+    const auto saved = context->get_saved_variables();
     if (c10::GradMode::is_enabled()) {
-      const auto saved = context->get_saved_variables();
       const Settings settings{context->saved_data["ignore_index"].toInt(),
                               context->saved_data["label_smoothing"].toDouble(),
                               context->saved_data["scale"].toDouble()};
@@ -332,11 +334,13 @@ struct LinearCrossEntropyFunction : torch::autograd::Function<LinearCrossEntropy
     }
     const bool isOne = upstream.item<double>() == 1.0;
     const auto made = context->saved_data["gradients"].toList();
+    // Else autograd would copy what it could keep: dW is as large as the weight.
+    const bool isLast = !torch::autograd::get_current_graph_task_keep_graph();
+    if (isLast) context->saved_data.erase("gradients");
     for (size_t i = 0; i < 3; ++i) {
-      const c10::IValue value = made.get(i);
+      const c10::IValue value = isLast ? made.extract(i) : made.get(i);
       if (value.isNone()) continue;
-      const auto& gradient = value.toTensor();
-      result[i] = isOne ? gradient : gradient.mul(upstream);
+      result[i] = isOne ? value.toTensor() : value.toTensor().mul(upstream);
     }
     return result;
   }

@@ -281,11 +281,11 @@ at::Tensor composed(const Packed& t, const AttentionSettings& settings) {
     auto weights = at::softmax(scores, /*dim=*/-1);
     if (settings.dropoutP > 0.0) {
       // Rows of the mask are (query row, head); this sequence's are [queries, heads, keys].
-      const auto kept =
-          keptByCounter(settings.seed, (first + queries) * heads, keys, settings.dropoutP)
-              .narrow(0, first * heads, queries * heads)
-              .view({queries, heads, keys})
-              .transpose(0, 1);
+      const auto kept = keptFromSeed(at::empty({(first + queries) * heads, keys}),
+                                     settings.dropoutP, settings.seed)
+                            .narrow(0, first * heads, queries * heads)
+                            .view({queries, heads, keys})
+                            .transpose(0, 1);
       weights = applyKept(weights, kept, settings.dropoutP);
     }
     outputs.push_back(

@@ -16,6 +16,7 @@ def calls(dtype=torch.float32, grad=True):
     x = rand(2, 3, 8, dtype=dtype, grad=grad)
     a = rand(8, dtype=dtype, grad=grad)
     n = [t.detach().requires_grad_(grad) for t in network((2, 3), dtype=dtype)]
+    classes = rand(4, 8, dtype=dtype, grad=grad)
     for suffix in ("", "_reference"):
         yield "layer_norm" + suffix, lambda f=getattr(ops, "layer_norm" + suffix): f(x, a, a)
         yield "layer_norm sample" + suffix, lambda f=getattr(ops, "layer_norm" + suffix): f(x, a, a, sample_std=True, eps_outside=True)
@@ -30,7 +31,7 @@ def calls(dtype=torch.float32, grad=True):
         yield "packed_attention" + suffix, lambda f=getattr(ops, "packed_attention" + suffix): f(
             rows, rows, rows, offsets, offsets, 2, True, 0.2)
         yield "linear_cross_entropy" + suffix, lambda f=getattr(ops, "linear_cross_entropy" + suffix): f(
-            rows, n[1], n[2], torch.tensor([0, 1, 2, 3, 1, 0]), 3, 0.1)[0]
+            rows, classes, None, torch.tensor([0, 1, 2, 3, 1, 0]), 3, 0.1)[0]
     yield "dropout", lambda: ops.dropout(x, 0.5)
 
 

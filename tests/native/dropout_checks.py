@@ -7,14 +7,15 @@ from support import TOLERANCE, check, close, generator, ops, rand, refuses
 
 
 @check
-def dropout_equals_pytorch_of_the_same_seed():
+def dropout_keeps_or_zeroes_and_scales_and_so_does_its_gradient():
     for dtype, p, shape in itertools.product(TOLERANCE, (0.0, 0.1, 0.5, 1.0), ((), (0,), (1000,), (3, 4, 5))):
         x = rand(*shape, dtype=dtype)
         torch.manual_seed(3)
-        expected = torch.nn.functional.dropout(x, p)
-        torch.manual_seed(3)
         got = ops.dropout(x, p)
-        close(got, expected, 0 if dtype in (torch.float32, torch.float64) and p == 0.5 else TOLERANCE[dtype], f"{dtype} {p} {shape}")
+        torch.manual_seed(3)
+        kept = ops.dropout(torch.ones_like(x), p) != 0
+        expected = x * kept / (1 - p) if p < 1 else x * 0
+        close(got, expected, TOLERANCE[dtype], f"{dtype} {p} {shape}")
         upstream = rand(*shape, dtype=dtype, grad=False, seed=2)
         close(torch.autograd.grad(got, x, upstream)[0], torch.autograd.grad(expected, x, upstream)[0], TOLERANCE[dtype])
 
@@ -29,6 +30,39 @@ def dropout_drops_as_often_as_told():
         close(y[y != 0], torch.full_like(y[y != 0], 1 / (1 - p)), 1e-6)
         assert torch.equal(y, ops.dropout(x, p, generator=generator()))
         assert not torch.equal(y, ops.dropout(x, p, generator=generator(8)))
+
+
+@check
+def dropout_masks_look_independent():
+    """Neighbours in a row, in a column and under the next seed are kept together as often as chance."""
+    n, p = 1000, 0.5
+    kept = [ops.dropout(torch.ones(n, n), p, generator=generator(s)) != 0 for s in (1, 2)]
+    pairs = {
+        "row": (kept[0][:, 1:], kept[0][:, :-1]),
+        "column": (kept[0][1:], kept[0][:-1]),
+        "shifted row": (kept[0][1:, 1:], kept[0][:-1, :-1]),
+        "seed": (kept[0], kept[1]),
+    }
+    for name, (a, b) in pairs.items():
+        both = (a & b).double().mean().item()
+        assert abs(both - 0.25) < 3e-3, (name, both)
+    for line in (kept[0].double().mean(0), kept[0].double().mean(1)):
+        # 1000 draws each: a standard deviation of 0.0158 around the share kept.
+        assert abs(line.std().item() - 0.0158) < 2e-3 and (line - 0.5).abs().max() < 0.08
+
+
+@check
+def dropout_is_the_same_for_every_number_of_threads():
+    threads = torch.get_num_threads()
+    x = rand(300, 700, dtype=torch.float32, grad=False)
+    try:
+        results = []
+        for count in (1, 2, 5):
+            torch.set_num_threads(count)
+            results.append(ops.dropout(x, 0.3, generator=generator()))
+        assert all(torch.equal(results[0], other) for other in results)
+    finally:
+        torch.set_num_threads(threads)
 
 
 @check
