@@ -1,5 +1,5 @@
 /** The sentence pairs of suite `train` as token ids. */
-import { readFile } from 'node:fs/promises';
+import { access, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
@@ -19,14 +19,23 @@ import type { BatchFile, IdPair } from './trainJob.js';
 /** Rows of the table of positions. */
 const longest = 200;
 
+const folders = { multi30k: 'multi30k-de-en', tatoeba: 'tatoeba-en-zh' } as const;
+
 /** @throws Error that names the file when the corpus or the tokenizer is missing */
 export async function makeBatches(
   size: TrainSize,
   data: string,
   count: number,
 ): Promise<BatchFile> {
+  const folder = join(data, folders[size.corpus]);
+  await access(folder).catch(() => {
+    throw new Error(
+      `the corpus ${folder} is not there; --data or TORCHFORMER_BENCH_DATA names the folder with ` +
+        Object.values(folders).join(' and '),
+    );
+  });
   const corpus = size.corpus === 'multi30k' ? multi30k : tatoeba;
-  const { bos, eos, pairs } = await corpus(data, size.model.vocabSize);
+  const { bos, eos, pairs } = await corpus(folder, size.model.vocabSize);
   const needed = count * size.batchSize;
   if (pairs.length < needed) {
     throw new Error(`${size.corpus} has ${pairs.length} usable pairs, ${needed} are needed`);
@@ -46,9 +55,9 @@ interface EncodedCorpus {
 }
 
 /** German to English, with a byte-level BPE vocabulary of its own training texts. */
-async function multi30k(data: string, vocabSize: number): Promise<EncodedCorpus> {
+async function multi30k(folder: string, vocabSize: number): Promise<EncodedCorpus> {
   const lines = async (language: string): Promise<string[]> => {
-    const file = join(data, 'multi30k-de-en', `train.${language}.gz`);
+    const file = join(folder, `train.${language}.gz`);
     const bytes = await promisify(gunzip)(await readFile(file));
     return bytes.toString('utf8').trimEnd().split('\n');
   };
@@ -72,9 +81,9 @@ async function multi30k(data: string, vocabSize: number): Promise<EncodedCorpus>
  * a table of V, and id 0 is a word; so id 0 and those from V - 2 on are dropped, and V - 2 and V - 1
  * are bos and eos.
  */
-async function tatoeba(data: string, vocabSize: number): Promise<EncodedCorpus> {
+async function tatoeba(folder: string, vocabSize: number): Promise<EncodedCorpus> {
   const tokenizer = await Tokenizer.fromFile(await tokenizerFile());
-  const file = join(data, 'tatoeba-en-zh', 'train.csv');
+  const file = join(folder, 'train.csv');
   const { pairs: texts } = await readPairs(file, { src: 'en', tgt: 'zh' });
   const bos = vocabSize - 2;
   const eos = vocabSize - 1;

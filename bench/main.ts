@@ -3,15 +3,22 @@ import { execFile } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { CommanderError } from 'commander';
+import { benchBridge } from './bridge.js';
 import { limitChildren } from './child.js';
+import { benchLoad } from './load.js';
 import { describeMachine, examineMachine } from './machine.js';
+import { benchModules } from './modules.js';
 import { parseOptions, type BenchOptions, type SuiteName } from './options.js';
+import { profileTraining } from './profile.js';
 import { failures, print, say } from './report.js';
 import { fetchTokenizer } from './tokenizerFile.js';
 import { benchTrain } from './train.js';
 
 const suites: Record<SuiteName, (options: BenchOptions) => Promise<unknown>> = {
   train: benchTrain,
+  modules: benchModules,
+  bridge: benchBridge,
+  load: benchLoad,
 };
 
 // Without a handler a signal would end this process and leave the participant running.
@@ -37,13 +44,16 @@ async function bench(args: readonly string[]): Promise<number> {
     return 0;
   }
   limitChildren(options.limit);
-  if (options.profile) throw new Error('--profile: the addon has no profiler yet');
   const machine = examineMachine(options.threads);
   print(describeMachine(machine));
-  if (options.omitted !== undefined) print(options.omitted);
-  if (options.peers.length > 0) await checkPython(options.python);
   const results: Record<string, unknown> = {};
-  for (const name of options.suites) results[name] = await suites[name](options);
+  if (options.profile) {
+    results['profile'] = await profileTraining(options);
+  } else {
+    if (options.omitted !== undefined) print(options.omitted);
+    if (options.peers.length > 0) await checkPython(options.python);
+    for (const name of options.suites) results[name] = await suites[name](options);
+  }
   if (options.json !== undefined) {
     const report = { machine, results, failures };
     await writeFile(options.json, `${JSON.stringify(report, null, 2)}\n`);

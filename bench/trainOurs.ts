@@ -1,40 +1,17 @@
 /**
- * A process of suite `train`: our participant, through the public Trainer.
+ * A process of suite `train`: our participant.
  *
  * Arguments: job file, dtype.
  */
-import { readFile } from 'node:fs/promises';
-import {
-  makeBatch,
-  makeModel,
-  manualSeed,
-  readSafetensors,
-  setNumThreads,
-  Trainer,
-  type TrainerOptions,
-  type TrainingReporter,
-} from 'torchformer';
+import type { TrainingReporter } from 'torchformer';
 import type { TrainDType } from './options.js';
-import type { BatchFile, TrainJob, TrainResult } from './trainJob.js';
+import type { TrainResult } from './trainJob.js';
+import { setUp } from './trainSetup.js';
 
-const [jobFile, dtype] = process.argv.slice(2) as [string, TrainDType];
-const job = JSON.parse(await readFile(jobFile, 'utf8')) as TrainJob;
-const { bos, eos, batches } = JSON.parse(await readFile(job.batches, 'utf8')) as BatchFile;
-
-setNumThreads(job.threads);
-const { vocabSize, ...widths } = job.model;
-const model = makeModel(vocabSize, {
-  ...widths,
-  dropout: job.dropout,
-  ...(job.dropout === 0 ? { attentionDropout: 0 } : {}),
-});
-await loadWeights();
-manualSeed(job.seed);
-
-/** Notes when each step was done. */
+/** Notes how long each step took. */
 class StepClock implements TrainingReporter {
   readonly seconds: number[] = [];
-  #last = performance.now();
+  #last = NaN;
 
   start(): void {
     this.#last = performance.now();
@@ -51,17 +28,11 @@ class StepClock implements TrainingReporter {
   finish(): void {}
 }
 
+const [jobFile, dtype] = process.argv.slice(2) as [string, TrainDType];
 const clock = new StepClock();
-const trainer = new Trainer(model, options(clock));
-const made = batches.slice(0, job.steps).map((pairs) =>
-  makeBatch(
-    pairs.map(({ src, tgt }, row) => ({ src: [...src], tgt: [...tgt], row: row + 1 })),
-    0,
-  ),
-);
+const { trainer, batches } = await setUp(jobFile, dtype, clock);
 clock.start();
-const { history } = await trainer.fit(made, { epochs: 1 });
-
+const { history } = await trainer.fit(batches, { epochs: 1 });
 const result: TrainResult = {
   seconds: clock.seconds,
   tokens: history.steps.map(({ tokens }) => tokens),
@@ -69,18 +40,3 @@ const result: TrainResult = {
   peakRss: process.resourceUsage().maxRSS * 1024,
 };
 console.log(JSON.stringify(result));
-
-async function loadWeights(): Promise<void> {
-  await using file = await readSafetensors(job.weights);
-  const tensors = await file.tensors();
-  model.loadStateDict(tensors);
-  for (const tensor of tensors.values()) tensor.dispose();
-}
-
-function options(reporter: TrainingReporter): TrainerOptions {
-  const { learningRate } = job;
-  const common = { specialIds: { pad: 0, bos, eos }, learningRate, reporter };
-  if (dtype === 'float32') return common;
-  const withType = { ...common, dtype };
-  return withType;
-}

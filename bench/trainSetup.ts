@@ -1,0 +1,65 @@
+/** Our participant of suite `train`: model, weights, batches and the public Trainer. */
+import { readFile } from 'node:fs/promises';
+import {
+  makeBatch,
+  makeModel,
+  manualSeed,
+  readSafetensors,
+  setNumThreads,
+  Trainer,
+  type Batch,
+  type TrainerOptions,
+  type TrainingReporter,
+  type Transformer,
+} from 'torchformer';
+import type { TrainDType } from './options.js';
+import type { BatchFile, IdPair, TrainJob } from './trainJob.js';
+
+export interface Participant {
+  readonly job: TrainJob;
+  readonly trainer: Trainer;
+  /** One a step. */
+  readonly batches: readonly Batch[];
+}
+
+/** @param reporter hears of every step */
+export async function setUp(
+  jobFile: string,
+  dtype: TrainDType,
+  reporter: TrainingReporter | null,
+): Promise<Participant> {
+  const job = JSON.parse(await readFile(jobFile, 'utf8')) as TrainJob;
+  const { bos, eos, batches } = JSON.parse(await readFile(job.batches, 'utf8')) as BatchFile;
+  setNumThreads(job.threads);
+  const { vocabSize, ...widths } = job.model;
+  const model = makeModel(vocabSize, {
+    ...widths,
+    dropout: job.dropout,
+    ...(job.dropout === 0 ? { attentionDropout: 0 } : {}),
+  });
+  await loadWeights(model, job.weights);
+  manualSeed(job.seed);
+  const options: TrainerOptions = {
+    specialIds: { pad: 0, bos, eos },
+    learningRate: job.learningRate,
+    reporter,
+  };
+  const withType = dtype === 'float32' ? options : { ...options, dtype };
+  return {
+    job,
+    trainer: new Trainer(model, withType),
+    batches: batches.slice(0, job.steps).map(batchOf),
+  };
+}
+
+async function loadWeights(model: Transformer, file: string): Promise<void> {
+  await using stored = await readSafetensors(file);
+  const tensors = await stored.tensors();
+  model.loadStateDict(tensors);
+  for (const tensor of tensors.values()) tensor.dispose();
+}
+
+function batchOf(pairs: readonly IdPair[]): Batch {
+  const rows = pairs.map(({ src, tgt }, row) => ({ src: [...src], tgt: [...tgt], row: row + 1 }));
+  return makeBatch(rows, 0);
+}
