@@ -17,6 +17,12 @@ export class Embedding extends Module {
   readonly count: number;
   /** Size of each vector. */
   readonly dimension: number;
+  /**
+   * Whether the weight's gradient holds only the rows that were looked up (`weight.grad.isSparse`):
+   * a large table then costs no more than its part in use. Our optimizers and `clipGradNorm` take
+   * either; `Trainer` turns it on for its own Adam. Default false, as in PyTorch.
+   */
+  sparseGradient = false;
 
   /**
    * The table starts as normal(0, 1) (PyTorch's default).
@@ -41,7 +47,10 @@ export class Embedding extends Module {
     checkIds('Embedding', 'ids', ids);
     checkSameDevice('Embedding', 'ids', ids, 'the weights', this.weight);
     checkIdRange('Embedding', 'ids', ids, this.count);
-    return callTensor('aten::embedding', this.weight, ids);
+    // padding_idx -1: none; scale_grad_by_freq: no.
+    return this.sparseGradient
+      ? callTensor('aten::embedding', this.weight, ids, -1, false, true)
+      : callTensor('aten::embedding', this.weight, ids);
   }
 
   protected override extraDescription(): string {

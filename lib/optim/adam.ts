@@ -1,10 +1,12 @@
 import { describe } from '../runtime/options.js';
 import { call, callAsync } from '../tensor/dispatch.js';
 import { zeros, zerosLike } from '../tensor/create.js';
+import { keep, tidy } from '../tensor/scope.js';
 import type { Tensor } from '../tensor/tensor.js';
 import { checkFinite, checkLearningRate, Optimizer } from './optimizer.js';
 import type {
   BaseSettings,
+  OptimizerState,
   ParameterGroup,
   ParameterSource,
   ParameterState,
@@ -23,6 +25,12 @@ export interface AdamSettings extends BaseSettings {
   weightDecay: number;
 }
 
+interface AdamState {
+  readonly step: Tensor;
+  readonly exp_avg: Tensor;
+  readonly exp_avg_sq: Tensor;
+}
+
 /**
  * Adam (Kingma and Ba 2015, algorithm 1; paper, section 5.3), by libtorch's fused kernel: one
  * native call for all parameters of a group.
@@ -35,6 +43,9 @@ export class Adam extends Optimizer<AdamSettings> {
     eps: 1e-8,
     weightDecay: 0,
   };
+
+  /** For tables with sparse gradients: bool, a flag a row; follows from the state. */
+  readonly #touched = new Map<Tensor, Tensor>();
 
   /** The kernel; AdamW has its own. */
   protected readonly op: string = 'aten::_fused_adam_';
@@ -75,11 +86,18 @@ export class Adam extends Optimizer<AdamSettings> {
   ): Promise<unknown>[] {
     // One call of the kernel takes one dtype on one device.
     const batches = new Map<string, Update[]>();
+    const jobs: Promise<unknown>[] = [];
     for (const update of updates) {
+      if (update.gradient.isSparse) {
+        jobs.push(...this.updateRows(group, update, inBackground));
+        continue;
+      }
+      // A dense step moves rows that no sparse gradient had.
+      this.#forgetTouched(update.parameter);
       const kind = `${update.parameter.dtype} ${update.parameter.device}`;
       batches.set(kind, [...(batches.get(kind) ?? []), update]);
     }
-    return [...batches.values()].flatMap((batch) => {
+    const denseJobs = [...batches.values()].flatMap((batch) => {
       const states = batch.map(({ parameter }) => this.stateOf(parameter));
       const steps = states.map(({ step }) => step);
       const fused = [
@@ -105,6 +123,64 @@ export class Adam extends Optimizer<AdamSettings> {
       call(...fused);
       return [];
     });
+    return [...jobs, ...denseJobs];
+  }
+
+  /** Rows without gradient stay as they are only if nothing else moves them. */
+  protected override takesSparse(group: ParameterGroup<AdamSettings>): boolean {
+    return group.weightDecay === 0;
+  }
+
+  /** Dense Adam's result for a table of which this step has the gradients of some rows. */
+  private updateRows(
+    group: ParameterGroup<AdamSettings>,
+    { parameter, gradient }: Update,
+    inBackground: boolean,
+  ): Promise<unknown>[] {
+    const {
+      step,
+      exp_avg: mean,
+      exp_avg_sq: squares,
+    } = this.stateOf(parameter) as unknown as AdamState;
+    call('aten::add_.Scalar', step, 1);
+    const rows = [
+      'torchformer::adam_rows_',
+      parameter,
+      gradient,
+      mean,
+      squares,
+      this.#touchedRows(parameter, mean, squares),
+      step.item(),
+      { lr: group.lr, beta1: group.betas[0], beta2: group.betas[1], eps: group.eps },
+    ] as const;
+    if (inBackground) return [callAsync(...rows)];
+    call(...rows);
+    return [];
+  }
+
+  /** Rows that a gradient has reached: whose moments are not zero. */
+  #touchedRows(parameter: Tensor, mean: Tensor, squares: Tensor): Tensor {
+    let touched = this.#touched.get(parameter);
+    if (touched === undefined) {
+      touched = keep(tidy(() => mean.ne(0).logicalOr(squares.ne(0)).any(1)));
+      this.#touched.set(parameter, touched);
+    }
+    return touched;
+  }
+
+  #forgetTouched(parameter: Tensor): void {
+    this.#touched.get(parameter)?.dispose();
+    this.#touched.delete(parameter);
+  }
+
+  override loadStateDict(state: OptimizerState<AdamSettings>): void {
+    super.loadStateDict(state);
+    for (const parameter of [...this.#touched.keys()]) this.#forgetTouched(parameter);
+  }
+
+  override dispose(): void {
+    super.dispose();
+    for (const parameter of [...this.#touched.keys()]) this.#forgetTouched(parameter);
   }
 }
 

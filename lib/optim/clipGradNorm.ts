@@ -37,7 +37,7 @@ export function clipGradNorm(
   }
   return tidy(() =>
     noGrad(() => {
-      const gradients = list.flatMap((parameter) => parameter.grad ?? []);
+      const gradients = list.flatMap((parameter) => storedGradient(parameter) ?? []);
       const [first] = gradients;
       if (first === undefined) return 0;
       // Squares of half-precision numbers overflow soon.
@@ -62,6 +62,15 @@ export function clipGradNorm(
       return total;
     }),
   );
+}
+
+/** The numbers of a gradient: of a sparse one its rows, each stored once; scaling them scales it. */
+function storedGradient(parameter: Tensor): Tensor | null {
+  const gradient = parameter.grad;
+  if (gradient === null || !gradient.isSparse) return gradient;
+  const coalesced = callTensor('aten::coalesce', gradient);
+  parameter.grad = coalesced;
+  return callTensor('aten::_values', coalesced);
 }
 
 function accumulationType(gradient: Tensor): 'float64' | 'float32' {

@@ -2,6 +2,7 @@ import { TorchError } from '../runtime/errors.js';
 import { checkOptions, describe } from '../runtime/options.js';
 import { noGrad } from '../tensor/autograd.js';
 import { formatShape } from '../tensor/check.js';
+import { callTensor } from '../tensor/dispatch.js';
 import { isFloatingPoint } from '../tensor/dtype.js';
 import { keep, Scope, tidy } from '../tensor/scope.js';
 import { Tensor } from '../tensor/tensor.js';
@@ -160,9 +161,19 @@ export abstract class Optimizer<Settings extends BaseSettings> {
         if (tensor.ndim > 0) checkLike(this.owner, `the state "${name}"`, tensor, parameter);
       }
       // The fused kernels walk all of them as flat memory.
-      updates.push({ parameter, gradient: gradient.contiguous() });
+      updates.push({ parameter, gradient: this.usable(gradient, group) });
     }
     return updates;
+  }
+
+  private usable(gradient: Tensor, group: ParameterGroup<Settings>): Tensor {
+    if (!gradient.isSparse) return gradient.contiguous();
+    return this.takesSparse(group) ? gradient : callTensor('aten::_to_dense', gradient);
+  }
+
+  /** Whether `updateGroup` can do with sparse gradients in this group; else they come dense. */
+  protected takesSparse(_group: ParameterGroup<Settings>): boolean {
+    return false;
   }
 
   /** The state of a parameter, made now if it has none. */

@@ -73,6 +73,7 @@ export interface NativeAddon {
   dtype(tensor: Tensor): NativeDType;
   device(tensor: Tensor): string;
   isContiguous(tensor: Tensor): boolean;
+  isSparse(tensor: Tensor): boolean;
   /** True if both share memory. */
   sameStorage(a: Tensor, b: Tensor): boolean;
 

@@ -100,6 +100,14 @@ export class Tensor extends LinearAlgebraMethods {
     return native().isContiguous(this);
   }
 
+  /**
+   * Whether only some rows are stored, as in the gradient of an embedding with `sparseGradient`;
+   * `ops.aten._to_dense(tensor)` fills in the zeros.
+   */
+  get isSparse(): boolean {
+    return native().isSparse(this);
+  }
+
   /** Whether {@link Tensor.dispose} was called; every other use throws ERR_DISPOSED then. */
   get isDisposed(): boolean {
     return native().isDisposed(this);

@@ -27,6 +27,7 @@ import { tokenLossSum } from './loss.js';
 import { BestModel, TokenMean } from './metrics.js';
 import { ProgressBar, type TrainingReporter } from './progress.js';
 import { RunFolder } from './runFolder.js';
+import { useSparseEmbeddings } from './sparseEmbeddings.js';
 import type { FitOptions, FitResult, TrainerOptions, TrainingOptimizer } from './trainerOptions.js';
 
 /** What one optimizer step came to. */
@@ -174,6 +175,8 @@ export class Trainer {
     let skippedSteps = 0;
     let complete = false;
     this.model.train();
+    const restoreEmbeddings =
+      this.#ownOptimizer === null ? () => undefined : useSparseEmbeddings(this.model);
     try {
       while (signal?.aborted !== true) {
         const outcome = await inScope(async () =>
@@ -212,6 +215,7 @@ export class Trainer {
         await nextTurn();
       }
     } finally {
+      restoreEmbeddings();
       await batches.close();
     }
     if (complete && batch === 0) throw noBatches(epoch);

@@ -80,7 +80,8 @@ Napi::Value fromBytes(const Napi::CallbackInfo& info) {
 
 Napi::Value toBytes(const Napi::CallbackInfo& info) {
   const at::Tensor& tensor = tensorOf(Environment::of(info.Env()), info[0], "tensor");
-  const at::Tensor plain = tensor.detach().to(at::kCPU).resolve_conj().resolve_neg().contiguous();
+  const at::Tensor dense = tensor.is_sparse() ? tensor.detach().to_dense() : tensor.detach();
+  const at::Tensor plain = dense.to(at::kCPU).resolve_conj().resolve_neg().contiguous();
   const size_t size = plain.nbytes();
   Napi::ArrayBuffer buffer = Napi::ArrayBuffer::New(info.Env(), size);
   if (size > 0) std::memcpy(buffer.Data(), plain.const_data_ptr(), size);
@@ -113,6 +114,10 @@ Napi::Value device(const Napi::CallbackInfo& info) {
 
 Napi::Value isContiguous(const Napi::CallbackInfo& info) {
   return Napi::Boolean::New(info.Env(), firstTensor(info).is_contiguous());
+}
+
+Napi::Value isSparse(const Napi::CallbackInfo& info) {
+  return Napi::Boolean::New(info.Env(), firstTensor(info).is_sparse());
 }
 
 Napi::Value sameStorage(const Napi::CallbackInfo& info) {
@@ -222,6 +227,7 @@ void exportTensorFunctions(Napi::Object exports) {
   exportFunction<dtype>(exports, "dtype");
   exportFunction<device>(exports, "device");
   exportFunction<isContiguous>(exports, "isContiguous");
+  exportFunction<isSparse>(exports, "isSparse");
   exportFunction<sameStorage>(exports, "sameStorage");
   exportFunction<requiresGrad>(exports, "requiresGrad");
   exportFunction<setRequiresGrad>(exports, "setRequiresGrad");

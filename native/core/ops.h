@@ -13,5 +13,6 @@ void registerFeedForward(torch::Library& library);
 void registerDropout(torch::Library& library);
 void registerLinearCrossEntropy(torch::Library& library);
 void registerPackedAttention(torch::Library& library);
+void registerAdamRows(torch::Library& library);
 
 }  // namespace torchformer::core

@@ -42,6 +42,7 @@ std::unique_ptr<torch::Library> registerAll() {
   registerDropout(*library);
   registerLinearCrossEntropy(*library);
   registerPackedAttention(*library);
+  registerAdamRows(*library);
   return library;
 }
 

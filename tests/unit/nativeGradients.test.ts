@@ -109,7 +109,8 @@ describe('finite differences in float64 confirm the gradients of', () => {
 });
 
 it('no op of ours is without such a test', () => {
-  const tested = new Set(cases.map(([name]) => name.split(' ')[0]));
+  // The optimizer's own step has no gradient.
+  const tested = new Set(['torchformer::adam_rows_', ...cases.map(([name]) => name.split(' ')[0])]);
   const own = native()
     .listOps()
     .filter((name) => name.startsWith('torchformer::'));

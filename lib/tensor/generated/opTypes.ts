@@ -1607,6 +1607,7 @@ export interface AtenOps {
 
 /** `ops.torchformer`. */
 export interface TorchformerOps {
+  adam_rows_: (parameter: T, gradient: T, exp_avg: T, exp_avg_sq: T, touched: T, step: I, named: { lr: number; beta1: number; beta2: number; eps: number }) => void;
   attention: (query: T, key: T, value: T, mask?: T|null|{ mask?: T|null; dropout_p?: number; empty_rows?: string; need_weights?: boolean }, dropout_p?: number|{ dropout_p?: number; empty_rows?: string; need_weights?: boolean }, named?: { empty_rows?: string; need_weights?: boolean }) => [T, T];
   attention_reference: (query: T, key: T, value: T, mask?: T|null|{ mask?: T|null; dropout_p?: number; empty_rows?: string; need_weights?: boolean }, dropout_p?: number|{ dropout_p?: number; empty_rows?: string; need_weights?: boolean }, named?: { empty_rows?: string; need_weights?: boolean }) => [T, T];
   dropout: (input: T, p: number) => T;

@@ -1,0 +1,22 @@
+import { Embedding } from '../nn/embedding.js';
+import type { Transformer } from '../nn/transformer.js';
+
+/**
+ * Gives the model's embeddings sparse gradients, as our Adam takes them: a batch uses few rows of a
+ * large vocabulary. A table that is tied to the generator has a dense gradient anyway, and other
+ * devices than the CPU keep theirs.
+ *
+ * @returns puts back what was set before
+ */
+export function useSparseEmbeddings(model: Transformer): () => void {
+  const generatorWeight = model.generator.proj.weight;
+  const changed = model
+    .modules()
+    .filter((module): module is Embedding => module instanceof Embedding)
+    .filter(({ weight }) => weight !== generatorWeight && weight.device === 'cpu')
+    .filter(({ sparseGradient }) => !sparseGradient);
+  for (const embedding of changed) embedding.sparseGradient = true;
+  return () => {
+    for (const embedding of changed) embedding.sparseGradient = false;
+  };
+}

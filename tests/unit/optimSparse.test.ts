@@ -1,0 +1,223 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import {
+  Adam,
+  AdamW,
+  callTensor,
+  clipGradNorm,
+  Embedding,
+  makeBatch,
+  makeModel,
+  manualSeed,
+  memory,
+  noGrad,
+  SGD,
+  tensor,
+  Trainer,
+  type Tensor,
+} from 'torchformer';
+
+beforeEach(() => manualSeed(1));
+
+function ids(...values: number[]): Tensor {
+  return tensor(values, { dtype: 'int64' });
+}
+
+/** Two equal tables, the first with sparse gradients. */
+function tables(count = 12, dimension = 3, dtype: 'float32' | 'float64' = 'float64') {
+  const sparse = new Embedding(count, dimension).to({ dtype });
+  const dense = sparse.clone();
+  sparse.sparseGradient = true;
+  return [sparse, dense] as const;
+}
+
+/** One step of both for the sum of squares of some rows. */
+function step(table: Embedding, optimizer: Adam | SGD, rows: Tensor): void {
+  optimizer.zeroGrad();
+  const found = table.forward(rows);
+  found.mul(found).sum().backward();
+  optimizer.step();
+}
+
+function difference(a: Tensor, b: Tensor): number {
+  return a.detach().sub(b.detach()).abs().max().item();
+}
+
+describe('the gradient of an embedding with sparseGradient', () => {
+  it('has the rows that were looked up, and reads as the dense one', () => {
+    const [sparse, dense] = tables(5, 1);
+    for (const table of [sparse, dense])
+      table
+        .forward(ids(3, 1, 3))
+        .sum()
+        .backward();
+    expect(sparse.weight.grad?.isSparse).toBe(true);
+    expect(dense.weight.grad?.isSparse).toBe(false);
+    expect(sparse.weight.grad?.toArray()).toEqual([[0], [1], [0], [2], [0]]);
+    expect(sparse.weight.grad?.toArray()).toEqual(dense.weight.grad?.toArray());
+  });
+
+  it('adds up over backward passes', () => {
+    const [sparse] = tables(4, 1);
+    sparse.forward(ids(1)).sum().backward();
+    sparse.forward(ids(1, 2)).sum().backward();
+    expect(sparse.weight.grad?.toArray()).toEqual([[0], [2], [1], [0]]);
+  });
+
+  it('is clipped to the norm of the dense one', () => {
+    const [sparse, dense] = tables();
+    const norms = [sparse, dense].map((table) => {
+      const found = table.forward(ids(2, 5, 2));
+      found.mul(found).sum().backward();
+      return clipGradNorm([table.weight], 0.5);
+    });
+    expect(norms[0]).toBeCloseTo(norms[1] as number, 12);
+    expect(
+      difference(
+        callTensor('aten::_to_dense', sparse.weight.grad as Tensor),
+        dense.weight.grad as Tensor,
+      ),
+    ).toBeLessThan(1e-12);
+  });
+});
+
+describe('Adam with sparse gradients', () => {
+  it('leaves rows alone that no batch has had, and moves those that one had', () => {
+    const [table] = tables(3, 2);
+    const before = table.weight.detach().clone();
+    const optimizer = new Adam([table.weight], { lr: 0.1 });
+    step(table, optimizer, ids(1));
+    step(table, optimizer, ids(0));
+    const moved = table.weight.detach().sub(before).abs().sum(1).toArray() as number[];
+    expect(moved[2]).toBe(0);
+    expect(moved[0]).toBeGreaterThan(0.1);
+    // Two rates of 0.1 in each of two columns: the second by momentum alone.
+    expect(moved[1]).toBeGreaterThan(0.25);
+  });
+
+  it.each(['float64', 'float32'] as const)('equals dense Adam after 50 steps in %s', (dtype) => {
+    const [sparse, dense] = tables(40, 5, dtype);
+    const optimizers = [sparse, dense].map((table) => new Adam([table.weight], { lr: 0.05 }));
+    for (let i = 0; i < 50; i++) {
+      // Some rows often, some once, some never.
+      const rows = ids(i % 3, (i * 7) % 30, 31, i % 3);
+      [sparse, dense].forEach((table, index) => {
+        step(table, optimizers[index] as Adam, rows);
+      });
+    }
+    const largest = dense.weight.detach().abs().max().item();
+    const allowed = dtype === 'float64' ? 1e-12 : 1e-5;
+    expect(difference(sparse.weight, dense.weight) / largest).toBeLessThan(allowed);
+  });
+
+  it('may change between dense and sparse, and go on from a loaded state', () => {
+    const [sparse, dense] = tables();
+    let first = new Adam([sparse.weight], { lr: 0.05 });
+    const second = new Adam([dense.weight], { lr: 0.05 });
+    const both = (isSparse: boolean, rows: Tensor) => {
+      sparse.sparseGradient = isSparse;
+      step(sparse, first, rows);
+      step(dense, second, rows);
+    };
+    both(true, ids(1, 2));
+    both(false, ids(3));
+    both(true, ids(4));
+    const loaded = new Adam([sparse.weight], { lr: 0.05 });
+    loaded.loadStateDict(first.stateDict());
+    first = loaded;
+    both(true, ids(1));
+    expect(difference(sparse.weight, dense.weight)).toBeLessThan(1e-14);
+  });
+
+  it.each([
+    ['Adam with weight decay', (p: Tensor) => new Adam([p], { lr: 0.05, weightDecay: 0.1 })],
+    ['AdamW', (p: Tensor) => new AdamW([p], { lr: 0.05 })],
+    ['SGD', (p: Tensor) => new SGD([p], { lr: 0.05 })],
+  ])('of %s is the dense one too', (_name, make) => {
+    const [sparse, dense] = tables();
+    for (const table of [sparse, dense]) {
+      const optimizer = make(table.weight);
+      step(table, optimizer, ids(1, 5));
+      step(table, optimizer, ids(2));
+    }
+    expect(difference(sparse.weight, dense.weight)).toBeLessThan(1e-14);
+  });
+
+  it('frees step, both moments and the flags of its rows with dispose', () => {
+    const [table] = tables();
+    const optimizer = new Adam([table.weight]);
+    step(table, optimizer, ids(1));
+    const before = memory().tensors;
+    optimizer.dispose();
+    expect(memory().tensors).toBe(before - 4);
+  });
+
+  it('checks everything before it writes', () => {
+    const [table] = tables(4, 2);
+    const gradient = noGrad(() => callTensor('aten::to_sparse.sparse_dim', table.weight, 1));
+    const state = () =>
+      tensor(
+        [
+          [0, 0],
+          [0, 0],
+          [0, 0],
+          [0, 0],
+        ],
+        { dtype: 'float64' },
+      );
+    const settings = { lr: 0.1, beta1: 0.9, beta2: 0.99, eps: 1e-8 };
+    const flags = tensor([0, 0, 0, 0], { dtype: 'bool' });
+    const run = (touched: Tensor, mean: Tensor, at = 1) =>
+      noGrad(() =>
+        callTensor(
+          'torchformer::adam_rows_',
+          table.weight,
+          gradient,
+          mean,
+          state(),
+          touched,
+          at,
+          settings,
+        ),
+      );
+    expect(() => run(tensor([0], { dtype: 'bool' }), state())).toThrow(/touched must be \[4\]/);
+    expect(() => run(flags, tensor([[0, 0]], { dtype: 'float64' }))).toThrow(/exp_avg must be/);
+    expect(() => run(flags, state(), 0)).toThrow(/step counts from 1/);
+  });
+});
+
+describe('Trainer', () => {
+  it('uses sparse embeddings with its own Adam, to the same losses', async () => {
+    const pairs = Array.from({ length: 6 }, (_, i) => ({
+      src: [1, 3 + i, 4 + i, 2],
+      tgt: [1, 5 + i, 3 + i, 2],
+      row: i + 1,
+    }));
+    const model = makeModel(60, {
+      N: 1,
+      dModel: 8,
+      dFf: 16,
+      h: 2,
+      dropout: 0,
+      attentionDropout: 0,
+    });
+    const other = model.clone();
+    const losses = async (m: typeof model, optimizer?: Adam) => {
+      const trainer = new Trainer(m, {
+        specialIds: { pad: 0, bos: 1, eos: 2 },
+        reporter: null,
+        learningRate: 1e-2,
+        ...(optimizer === undefined ? {} : { optimizer }),
+      });
+      const source = () => [makeBatch(pairs.slice(0, 3), 0), makeBatch(pairs.slice(3), 0)];
+      await trainer.fit(source, { epochs: 5 });
+      return trainer.history.steps.map(({ loss }) => loss);
+    };
+    const sparse = await losses(model);
+    const dense = await losses(other, new Adam(other.parameters()));
+    expect(sparse).toHaveLength(10);
+    sparse.forEach((loss, index) => {
+      expect(Math.abs(loss / (dense[index] as number) - 1)).toBeLessThan(1e-5);
+    });
+    expect(model.modules().some((m) => m instanceof Embedding && m.sparseGradient)).toBe(false);
+  });
+});
