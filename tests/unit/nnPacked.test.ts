@@ -17,6 +17,7 @@ import {
   tidy,
   tokenLossSum,
   type ModelOptions,
+  type PackedInput,
   type Tensor,
   type Transformer,
 } from 'torchformer';
@@ -271,10 +272,10 @@ describe('a packed batch', () => {
   it('has the vectors of the padded one', () => {
     const model = makeModel(12, small).eval();
     const batch = makeBatch(pairs, 0);
-    const [padded, packed] = noGrad(() => [
+    const [padded, packed] = noGrad((): [Tensor, Tensor] => [
       model.forward(batch.src, batch.tgt, batch.srcMask, batch.tgtMask).flatten(0, 1),
-      model.forwardPacked(batch.packed!),
-    ]) as [Tensor, Tensor];
+      model.forwardPacked(batch.packed as PackedInput),
+    ]);
     const rows = callTensor('aten::nonzero', batch.tgtY.flatten().ne(0)).squeeze(1);
     expect(largestDifference(padded.indexSelect(0, rows), packed)).toBeLessThan(1e-5);
   });
