@@ -46,6 +46,7 @@ interface TrainFlags extends ModelFlags {
   overwrite?: true;
   epochs: number;
   batchSize: number;
+  batchTokens?: number;
   bucket?: true;
   accumulate: number;
   schedule: 'constant' | 'noam';
@@ -120,6 +121,15 @@ export function registerTrain(program: Command): void {
     .option('--overwrite', 'replace the models of an earlier run in --out')
     .option('--epochs <count>', 'times to go through the training pairs', integer(1), 10)
     .option('--batch-size <pairs>', 'pairs in a batch', integer(1), 50)
+    .addOption(
+      new Option(
+        '--batch-tokens <tokens>',
+        'in place of --batch-size: as many pairs as have at most this many tokens on either side, ' +
+          'padding not counted',
+      )
+        .argParser(integer(1))
+        .conflicts('batchSize'),
+    )
     .option('--bucket', 'put pairs of similar length in a batch: less padding, faster')
     .option('--accumulate <batches>', 'batches whose gradients make one step', integer(1), 1)
     .addOption(
@@ -210,8 +220,14 @@ async function train(flags: TrainFlags, signal: AbortSignal): Promise<boolean> {
   }).to({ device: flags.device, dtype: flags.dtype });
   say(`model: ${model.parameterCount().toLocaleString('en-US')} parameters`);
 
-  const { batchSize, seed, epochs, device } = flags;
-  const bucket = flags.bucket === true;
+  const { seed, epochs, device } = flags;
+  const batchOptions = {
+    ...(flags.batchTokens === undefined
+      ? { batchSize: flags.batchSize }
+      : { tokens: flags.batchTokens }),
+    bucket: flags.bucket === true,
+    device,
+  };
   const trainer = new Trainer(model, {
     specialIds,
     tokenizer,
@@ -224,13 +240,11 @@ async function train(flags: TrainFlags, signal: AbortSignal): Promise<boolean> {
     samples: (validation?.pairs ?? []).slice(0, flags.samples).map(({ src }) => src),
   });
   const result = await trainer.fit(
-    (epoch) => batches(trainSet, { batchSize, bucket, shuffle: true, seed, epoch, device }),
+    (epoch) => batches(trainSet, { ...batchOptions, shuffle: true, seed, epoch }),
     {
       epochs,
       signal,
-      ...(validationSet === null
-        ? {}
-        : { validation: () => batches(validationSet, { batchSize, bucket, device }) }),
+      ...(validationSet === null ? {} : { validation: () => batches(validationSet, batchOptions) }),
     },
   );
   if (result.aborted && result.steps === 0) return false;

@@ -8,6 +8,17 @@ import { SeededRandom } from './seededRandom.js';
 export interface BatchOptions {
   /** Pairs in a batch; the last one may have fewer. Default 50, as in seed 001. */
   batchSize?: number | undefined;
+  /**
+   * In place of `batchSize`: the most tokens that a batch may have on either side, as the paper
+   * counts its 25,000. A source counts with bos and eos, a target with what is predicted of it, its
+   * ids without the first. Each batch takes the next pairs until one more would not fit, so batches
+   * cost about the same whatever their sentences are; a pair with more tokens is a batch of its own.
+   *
+   * fairseq's `--max-tokens` and JoeyNMT's `batch_type: token` hold both sides to it as well, but
+   * count padding: the longest sequence times the pairs. Here padding is not counted, since training
+   * on the CPU has none; where there is some (on other devices), `bucket` keeps it small.
+   */
+  tokens?: number | undefined;
   /** Whether the order is random. Default false. */
   shuffle?: boolean | undefined;
   /** Decides the random order, together with `epoch` and nothing else. Default 0. */
@@ -17,7 +28,7 @@ export interface BatchOptions {
   /**
    * Puts pairs of similar length in a batch, which saves padding: the pairs, in their (random)
    * order, are sorted by length within pools of this many batches, and then the order of the
-   * batches is random. `true` means 100. Default false.
+   * batches is random (with `shuffle`). `true` means 100. Default false.
    */
   bucket?: boolean | number | undefined;
   /** Where the tensors are. Default `'cpu'`. */
@@ -31,6 +42,7 @@ export interface Batches extends Iterable<Batch> {
 }
 
 const defaultPool = 100;
+const defaultBatchSize = 50;
 
 /**
  * Puts a dataset in batches.
@@ -46,12 +58,18 @@ const defaultPool = 100;
  */
 export function batches(dataset: TranslationDataset, options: BatchOptions = {}): Batches {
   const owner = 'batches';
-  const names = ['batchSize', 'shuffle', 'seed', 'epoch', 'bucket', 'device'];
+  const names = ['batchSize', 'tokens', 'shuffle', 'seed', 'epoch', 'bucket', 'device'];
   const wayOut = 'TranslationDataset.fromPairs or fromFile';
   checkInstance(owner, 'dataset', dataset, TranslationDataset, wayOut);
   checkOptions(owner, options, names);
-  const { batchSize = 50, shuffle = false, seed = 0, epoch = 0, bucket = false } = options;
-  checkInteger(owner, 'batchSize', batchSize, 1);
+  const { batchSize, tokens, shuffle = false, seed = 0, epoch = 0, bucket = false } = options;
+  if (batchSize !== undefined) checkInteger(owner, 'batchSize', batchSize, 1);
+  if (tokens !== undefined) checkInteger(owner, 'tokens', tokens, 1);
+  if (batchSize !== undefined && tokens !== undefined) {
+    throw new TypeError(
+      `${owner}: batchSize and tokens exclude each other, got ${batchSize} and ${tokens}`,
+    );
+  }
   checkInteger(owner, 'seed', seed, 0);
   checkInteger(owner, 'epoch', epoch, 0);
   checkBoolean(owner, 'shuffle', shuffle);
@@ -59,7 +77,11 @@ export function batches(dataset: TranslationDataset, options: BatchOptions = {})
   const pool = bucket === true ? defaultPool : bucket === false ? 0 : bucket;
   checkInteger(owner, 'bucket', pool, 0);
   const random = shuffle ? new SeededRandom(seed, epoch) : null;
-  const groups = groupPairs(dataset.pairs, batchSize, pool, random);
+  const split: Split =
+    tokens === undefined
+      ? (pairs) => slices(pairs, batchSize ?? defaultBatchSize)
+      : (pairs) => fitted(pairs, tokens);
+  const groups = groupPairs(dataset.pairs, split, pool, random);
   return {
     length: groups.length,
     *[Symbol.iterator]() {
@@ -68,25 +90,47 @@ export function batches(dataset: TranslationDataset, options: BatchOptions = {})
   };
 }
 
+/** Cuts pairs into batches, in their order. */
+type Split = (pairs: readonly TokenPair[]) => TokenPair[][];
+
 function groupPairs(
   pairs: readonly TokenPair[],
-  batchSize: number,
+  split: Split,
   pool: number,
   random: SeededRandom | null,
 ): TokenPair[][] {
   const order = [...pairs];
   random?.shuffle(order);
-  if (pool > 0) {
-    const sorted = slices(order, pool * batchSize).flatMap((part) => part.sort(byLength));
-    const groups = slices(sorted, batchSize);
-    return random === null ? groups : random.shuffle(groups);
-  }
-  return slices(order, batchSize);
+  const unsorted = split(order);
+  if (pool === 0) return unsorted;
+  // No batch reaches over the end of a pool: it would have the longest pairs and the shortest.
+  const groups = slices(unsorted, pool).flatMap((part) => split(part.flat().sort(byLength)));
+  return random === null ? groups : random.shuffle(groups);
 }
 
 /** The target first: its length costs most, in the decoder and before the softmax. */
 function byLength(a: TokenPair, b: TokenPair): number {
   return a.tgt.length - b.tgt.length || a.src.length - b.src.length;
+}
+
+/** As many pairs at a time as have at most `tokens` tokens on either side, but at least one. */
+function fitted(pairs: readonly TokenPair[], tokens: number): TokenPair[][] {
+  const parts: TokenPair[][] = [];
+  let part: TokenPair[] = [];
+  let sources = 0;
+  let targets = 0;
+  for (const pair of pairs) {
+    sources += pair.src.length;
+    targets += pair.tgt.length - 1;
+    if (part.length === 0 || sources > tokens || targets > tokens) {
+      part = [];
+      parts.push(part);
+      sources = pair.src.length;
+      targets = pair.tgt.length - 1;
+    }
+    part.push(pair);
+  }
+  return parts;
 }
 
 function slices<T>(list: readonly T[], size: number): T[][] {

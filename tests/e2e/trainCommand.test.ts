@@ -139,7 +139,7 @@ describe('torchformer train, then torchformer translate', () => {
     expect(stderr).toContain('--overwrite');
   });
 
-  test('its tokenizer trains another model', () => {
+  test('its tokenizer trains another model, on batches of so many tokens', async () => {
     const tokenizer = join(out, 'best', 'tokenizer.json');
     const other = join(root, 'other');
     const { status, stderr } = torchformer(
@@ -161,10 +161,16 @@ describe('torchformer train, then torchformer translate', () => {
         '<eos>',
         '--samples',
         '0',
+        '--batch-tokens',
+        '40',
       ),
     );
     expect(stderr).toContain('eos 2 "<eos>" (given)');
     expect(status).toBe(0);
+    const loaded = await loadModel(other);
+    // The default, 50 pairs, would be one step.
+    expect(loaded.config.training?.['step']).toBeGreaterThan(2);
+    loaded.model.dispose();
   });
 });
 
@@ -238,6 +244,11 @@ describe('mistakes in the command', () => {
       /'--epochs <count>' argument 'ten' is invalid\. It must be an integer from 1/,
     ],
     ['a fraction where a count is due', ['--batch-size', '1.5'], /It must be an integer from 1/],
+    [
+      'two sizes of batches',
+      ['--batch-tokens', '4000', '--batch-size', '50'],
+      /'--batch-tokens <tokens>' cannot be used with option '--batch-size <pairs>'/,
+    ],
     ['a share above one', ['--dropout', '1.5'], /It must be a number from 0 to 1/],
     ['a rate of nothing', ['--lr', '0'], /It must be a number above 0/],
     [
