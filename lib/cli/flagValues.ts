@@ -41,14 +41,13 @@ export function deviceName(text: string): Device {
 }
 
 /** The dtypes that training knows. */
-export function trainingDType(text: string): 'float32' | 'float64' {
-  if (text === 'float32' || text === 'float64') return text;
-  if (/^(b?f(loat)?16|half)$/.test(text)) {
-    throw new InvalidArgumentError(
-      'Training in half precision does not exist yet; use float32 (or float64).',
-    );
+export function trainingDType(text: string): 'float32' | 'float64' | 'bfloat16' {
+  if (text === 'float32' || text === 'float64' || text === 'bfloat16') return text;
+  if (text === 'bf16') return 'bfloat16';
+  if (/^(f(loat)?16|fp16|half)$/.test(text)) {
+    throw new InvalidArgumentError('float16 loses small gradients; use bf16, or float32.');
   }
-  throw new InvalidArgumentError('It must be float32 or float64.');
+  throw new InvalidArgumentError('It must be float32, float64 or bf16.');
 }
 
 /** A token of the tokenizer, or its id. */

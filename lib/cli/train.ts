@@ -56,7 +56,7 @@ interface TrainFlags extends ModelFlags {
   samples: number;
   seed: number;
   device: Device;
-  dtype: 'float32' | 'float64';
+  dtype: 'float32' | 'float64' | 'bfloat16';
   threads?: number;
 }
 
@@ -158,7 +158,12 @@ export function registerTrain(program: Command): void {
     .option('--samples <count>', 'validation sources to translate after each epoch', integer(0), 3)
     .option('--seed <number>', 'of weights, order and dropout', integer(0), 1)
     .option('--device <name>', 'cpu, cuda or cuda:<number>', deviceName, 'cpu')
-    .option('--dtype <type>', 'float32 or float64', trainingDType, 'float32')
+    .option(
+      '--dtype <type>',
+      'float32, float64, or bf16: products in bfloat16, all else in float32',
+      trainingDType,
+      'float32',
+    )
     .option(
       '--threads <count>',
       "threads for one operation (default: libtorch's choice)",
@@ -217,7 +222,7 @@ async function train(flags: TrainFlags, signal: AbortSignal): Promise<boolean> {
   const model = makeModel(tokenizer.vocabSize, {
     ...modelOptionsOf(flags),
     maxLen: flags.maxLength,
-  }).to({ device: flags.device, dtype: flags.dtype });
+  }).to({ device: flags.device, dtype: flags.dtype === 'float64' ? 'float64' : 'float32' });
   say(`model: ${model.parameterCount().toLocaleString('en-US')} parameters`);
 
   const { seed, epochs, device } = flags;
@@ -235,6 +240,7 @@ async function train(flags: TrainFlags, signal: AbortSignal): Promise<boolean> {
     out: flags.out,
     overwrite: flags.overwrite === true,
     schedule: scheduleOf(flags),
+    dtype: flags.dtype === 'bfloat16' ? 'bfloat16' : 'float32',
     accumulate: flags.accumulate,
     ...(flags.clip === undefined ? {} : { clip: flags.clip }),
     samples: (validation?.pairs ?? []).slice(0, flags.samples).map(({ src }) => src),

@@ -1,6 +1,7 @@
 import { checkInteger, checkOptions } from '../runtime/options.js';
 import { checkBoolean } from '../tensor/check.js';
 import { empty } from '../tensor/create.js';
+import { currentProducts } from '../tensor/autocast.js';
 import { callTensor } from '../tensor/dispatch.js';
 import { tidy } from '../tensor/scope.js';
 import type { Tensor } from '../tensor/tensor.js';
@@ -56,7 +57,10 @@ export class Linear extends Module {
    */
   override forward(input: Tensor): Tensor {
     checkFeatures('Linear', 'input', input, this.inFeatures, this.weight);
-    return callTensor('aten::linear', input, this.weight, this.bias);
+    const products = currentProducts();
+    return products === 'own'
+      ? callTensor('torchformer::linear', input, this.weight, this.bias)
+      : callTensor('torchformer::linear', input, this.weight, this.bias, { products });
   }
 
   protected override extraDescription(): string {

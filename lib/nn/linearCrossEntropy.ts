@@ -1,5 +1,6 @@
 import { checkInteger, checkOptions, checkProbability, orDefault } from '../runtime/options.js';
 import { checkTensor, formatShape } from '../tensor/check.js';
+import { currentProducts } from '../tensor/autocast.js';
 import { call } from '../tensor/dispatch.js';
 import { tidy } from '../tensor/scope.js';
 import type { Tensor } from '../tensor/tensor.js';
@@ -86,6 +87,7 @@ export function linearCrossEntropy(
       ignoreIndex ?? -1,
       labelSmoothing,
       scale,
+      { products: currentProducts() },
     ) as Tensor[];
   }) as [Tensor, Tensor, Tensor];
   return { loss, tokenLosses, correct };

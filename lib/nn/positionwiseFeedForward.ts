@@ -1,5 +1,6 @@
 import { checkOptions, orDefault } from '../runtime/options.js';
 import { checkBoolean } from '../tensor/check.js';
+import { currentProducts } from '../tensor/autocast.js';
 import { callTensor } from '../tensor/dispatch.js';
 import type { Tensor } from '../tensor/tensor.js';
 import { checkChoice, checkFeatures } from './check.js';
@@ -82,7 +83,10 @@ export class PositionwiseFeedForward extends Module {
       w2.weight,
       w2.bias,
       this.dropout.activeProbability,
-      ...(activation === 'relu' ? [] : [{ activation, w_3: w3?.weight, b_3: w3?.bias }]),
+      {
+        products: currentProducts(),
+        ...(activation === 'relu' ? {} : { activation, w_3: w3?.weight, b_3: w3?.bias }),
+      },
     );
   }
 

@@ -51,6 +51,11 @@ export function examineRuntime(): Examination {
       row('CUDA', `${runtime.cuda.open ? 'opened' : 'not opened'}: ${runtime.cuda.reason}`),
     );
     lines.push(row('loaded', parts?.loaded() ?? 'nothing'));
+    const { cpuCapability, float32Products, bfloat16Products } = addon.versions();
+    lines.push(
+      row('products', `float32 by ${float32Products}, bfloat16 as ${bfloat16Products}`),
+      row('processor', cpuCapability),
+    );
   } else if (search.found === null && files === null) {
     problems.push('libtorch was not found; run `npx torchformer setup`');
   }

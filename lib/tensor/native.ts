@@ -144,7 +144,14 @@ export interface NativeAddon {
   memory(): { tensors: number; bytes: number; nativeBytes: number };
 
   /** Version facts of the loaded libtorch. */
-  versions(): { torch: string; abi: string; cpuCapability: string };
+  versions(): {
+    torch: string;
+    abi: string;
+    cpuCapability: string;
+    /** Library of float32 matrix products, and how bfloat16 ones are done. */
+    float32Products: string;
+    bfloat16Products: string;
+  };
   /** Whether CUDA can be used by the loaded libtorch. */
   cudaAvailable(): boolean;
 }

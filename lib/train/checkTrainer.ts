@@ -32,6 +32,7 @@ const optionNames = [
   'accumulate',
   'clip',
   'nonFinite',
+  'dtype',
   'out',
   'overwrite',
   'tokenizer',
@@ -60,6 +61,13 @@ export function checkTrainerOptions(options: TrainerOptions): void {
   if (accumulate !== undefined) checkInteger(owner, 'accumulate', accumulate, 1);
   if (clip !== undefined && !(checkNumber(owner, 'clip', clip) > 0)) {
     throw new RangeError(`${owner}: clip must be a number above 0, got ${describe(clip)}`);
+  }
+  const { dtype } = options;
+  if (dtype !== undefined && dtype !== 'float32' && dtype !== 'bfloat16') {
+    throw new TypeError(
+      `${owner}: dtype must be 'float32' or 'bfloat16', got ${describe(dtype)}; ` +
+        "other formats are the model's own: model.to({ dtype })",
+    );
   }
   if (nonFinite !== undefined && nonFinite !== 'stop' && nonFinite !== 'skip') {
     throw new TypeError(`${owner}: nonFinite must be 'stop' or 'skip', got ${describe(nonFinite)}`);

@@ -9,6 +9,7 @@ import { Adam } from '../optim/adam.js';
 import { clipGradNorm } from '../optim/clipGradNorm.js';
 import type { Schedule } from '../optim/schedule.js';
 import { TorchError } from '../runtime/errors.js';
+import { autocast } from '../tensor/autocast.js';
 import type { Tensor } from '../tensor/tensor.js';
 import { batchOn } from './batchOn.js';
 import { BatchReader, type BatchSource } from './batchSource.js';
@@ -240,7 +241,9 @@ export class Trainer {
     let lossSum = 0;
     for (const batch of full) {
       const { pad } = this.#options.specialIds;
-      const loss = tokenLossSum(this.model, batchOn(this.model, batch), pad, { scale: 1 / tokens });
+      const loss = autocast(this.#options.dtype ?? 'float32', () =>
+        tokenLossSum(this.model, batchOn(this.model, batch), pad, { scale: 1 / tokens }),
+      );
       lossSum += loss.item() * tokens;
       if (!Number.isFinite(lossSum))
         return { kind: 'skipped', fault: `the loss is ${lossSum}`, ...counts };

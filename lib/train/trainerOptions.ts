@@ -38,6 +38,12 @@ export interface TrainerOptions {
    */
   optimizer?: TrainingOptimizer;
   /**
+   * `'bfloat16'`: the products of linear layers in training steps on factors rounded to bfloat16,
+   * see `autocast`; weights, sums, norms, softmax, loss and optimizer stay float32, and
+   * validation runs in the model's own dtype, as the saved model will. Default: the model's own.
+   */
+  dtype?: 'float32' | 'bfloat16';
+  /**
    * Batches whose gradients make one optimizer step. The loss of a step is the sum over all their
    * tokens divided by the number of those, so the result is that of one large batch. Default 1.
    */

@@ -23,7 +23,6 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/core/LegacyTypeDispatch.h>
-#include <ATen/ops/addmm.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/gelu_backward.h>
 #include <ATen/ops/linear.h>
@@ -42,6 +41,7 @@
 #include "counter_random.h"
 #include "dropout_mask.h"
 #include "ops.h"
+#include "product.h"
 
 namespace torchformer::core {
 
@@ -67,6 +67,7 @@ struct Tensors {
 struct Hidden {
   Activation activation;
   double dropoutP;
+  Products products;
 
   double scale() const { return survivorScale(dropoutP); }
 };
@@ -120,14 +121,6 @@ at::Tensor asRows(const at::Tensor& tensor) {
   return tensor.dim() == 1 ? tensor.unsqueeze(0) : tensor.flatten(0, -2);
 }
 
-/// a [n, k] times b [k, m], scaled, plus a bias [m] when there is one.
-at::Tensor scaledProduct(const at::Tensor& a, const at::Tensor& b, double scale,
-                         const at::Tensor& bias = {}) {
-  if (bias.defined()) return at::addmm(bias, a, b, /*beta=*/1, /*alpha=*/scale);
-  if (scale == 1.0) return at::mm(a, b);
-  return at::empty({a.size(0), b.size(1)}, a.options()).addmm_(a, b, /*beta=*/0, /*alpha=*/scale);
-}
-
 at::Tensor withLastSize(const at::Tensor& rows, const at::Tensor& like, int64_t last) {
   auto sizes = like.sizes().vec();
   sizes.back() = last;
@@ -144,8 +137,12 @@ Result forwardPass(const Tensors& t, const Hidden& hidden, const OptionalGenerat
   const auto rows = asRows(t.input);
   const bool gated = hidden.activation == Activation::swiglu;
   const bool isFused = hidden.activation == Activation::relu && takesSeed(rows);
-  const auto main = scaledProduct(rows, t.w1.t(), 1.0, isFused ? at::Tensor() : t.b1);
-  const auto gate = gated ? scaledProduct(rows, t.w3.t(), 1.0, t.b3) : at::Tensor();
+  const auto dtype = rows.scalar_type();
+  const auto x = operand(rows, hidden.products);
+  const auto main = biasedProduct(x, operand(t.w1, hidden.products).t(),
+                                  isFused ? at::Tensor() : t.b1, 1.0, dtype);
+  const auto gate =
+      gated ? biasedProduct(x, operand(t.w3, hidden.products).t(), t.b3, 1.0, dtype) : at::Tensor();
   at::Tensor h;
   if (isFused) {
     h = main;
@@ -159,7 +156,8 @@ Result forwardPass(const Tensors& t, const Hidden& hidden, const OptionalGenerat
     }
     h = gated ? at::silu(main).mul_(gate) : activate(hidden.activation, main, gate);
   }
-  const auto output = scaledProduct(h, t.w2.t(), hidden.scale(), t.b2);
+  const auto output = biasedProduct(operand(h, hidden.products), operand(t.w2, hidden.products).t(),
+                                    t.b2, hidden.scale(), dtype);
   return {withLastSize(output, t.input, t.w2.size(0)), main, gate};
 }
 
@@ -176,10 +174,12 @@ struct HiddenGradients {
 };
 
 /// From dy to da and dc. Also sets `gradW2` when asked: it needs h, which exists here only.
-HiddenGradients hiddenBackward(const at::Tensor& upstream, const Tensors& t, const Hidden& hidden,
+HiddenGradients hiddenBackward(const at::Tensor& dy, const Tensors& t, const Hidden& hidden,
                                const at::Tensor& main, const at::Tensor& gate, const Wanted& wanted,
                                at::Tensor& gradW2) {
   const bool gated = hidden.activation == Activation::swiglu;
+  const auto dtype = dy.scalar_type();
+  const auto upstream = operand(dy, hidden.products);
   // relu saved h itself; the others compute silu(a) or h again.
   at::Tensor activated = main;
   if (gated) {
@@ -188,13 +188,16 @@ HiddenGradients hiddenBackward(const at::Tensor& upstream, const Tensors& t, con
     activated = activate(hidden.activation, main, gate);
   }
   if (wanted.w2) {
-    gradW2 = scaledProduct(upstream.t(), gated ? activated * gate : activated, hidden.scale());
+    gradW2 =
+        biasedProduct(upstream.t(), operand(gated ? activated * gate : activated, hidden.products),
+                      {}, hidden.scale(), dtype);
   }
   if (!wanted.anyOfHidden()) return {};
   // Only swiglu has a further use for it: let the memory go before the next big product.
   if (!gated) activated.reset();
 
-  auto gradient = scaledProduct(upstream, t.w2, hidden.scale());
+  auto gradient =
+      biasedProduct(upstream, operand(t.w2, hidden.products), {}, hidden.scale(), dtype);
   switch (hidden.activation) {
     case Activation::relu:
       return {at::threshold_backward(gradient, main, /*threshold=*/0), {}};
@@ -215,15 +218,21 @@ variable_list backwardPass(const at::Tensor& gradOutput, const Tensors& t, const
   const auto rows = asRows(t.input);
   variable_list result(Tensors::count);
   const auto gradients = hiddenBackward(upstream, t, hidden, main, gate, wanted, result[2]);
+  const auto dtype = t.input.scalar_type();
+  const auto x = operand(rows, hidden.products);
+  const auto da =
+      gradients.main.defined() ? operand(gradients.main, hidden.products) : gradients.main;
+  const auto dc =
+      gradients.gate.defined() ? operand(gradients.gate, hidden.products) : gradients.gate;
   if (wanted.input) {
-    auto gradInput = at::mm(gradients.main, t.w1);
-    if (gate.defined()) gradInput.addmm_(gradients.gate, t.w3);
+    auto gradInput = product(da, operand(t.w1, hidden.products), dtype);
+    if (gate.defined()) addProduct_(gradInput, dc, operand(t.w3, hidden.products), /*beta=*/1);
     result[0] = gradInput.view(t.input.sizes());
   }
-  if (wanted.w1) result[1] = at::mm(gradients.main.t(), rows);
+  if (wanted.w1) result[1] = product(da.t(), x, dtype);
   if (wanted.b1) result[3] = gradients.main.sum({0});
   if (wanted.b2) result[4] = upstream.sum({0});
-  if (wanted.w3) result[5] = at::mm(gradients.gate.t(), rows);
+  if (wanted.w3) result[5] = product(dc.t(), x, dtype);
   if (wanted.b3) result[6] = gradients.gate.sum({0});
   return result;
 }
@@ -260,6 +269,7 @@ struct FeedForwardFunction : torch::autograd::Function<FeedForwardFunction> {
     context->save_for_backward(std::move(saved));
     context->saved_data["activation"] = static_cast<int64_t>(hidden.activation);
     context->saved_data["dropout_p"] = hidden.dropoutP;
+    context->saved_data["products"] = static_cast<int64_t>(hidden.products);
     context->set_materialize_grads(false);
     return result.output;
   }
@@ -273,7 +283,8 @@ struct FeedForwardFunction : torch::autograd::Function<FeedForwardFunction> {
     const auto& main = saved[Tensors::count];
     const auto& gate = saved[Tensors::count + 1];
     const Hidden hidden{static_cast<Activation>(context->saved_data["activation"].toInt()),
-                        context->saved_data["dropout_p"].toDouble()};
+                        context->saved_data["dropout_p"].toDouble(),
+                        static_cast<Products>(context->saved_data["products"].toInt())};
     variable_list found;
     if (c10::GradMode::is_enabled()) {
       const auto kept = keptFrom(main, hidden);
@@ -310,8 +321,10 @@ struct FeedForwardFunction : torch::autograd::Function<FeedForwardFunction> {
 at::Tensor feedForward(const at::Tensor& input, const at::Tensor& w1, const OptionalTensor& b1,
                        const at::Tensor& w2, const OptionalTensor& b2, double dropoutP,
                        std::string_view activation, const OptionalTensor& w3,
-                       const OptionalTensor& b3, OptionalGenerator generator) {
-  const Hidden hidden{parseActivation("feed_forward", activation), dropoutP};
+                       const OptionalTensor& b3, std::string_view products,
+                       OptionalGenerator generator) {
+  const Hidden hidden{parseActivation("feed_forward", activation), dropoutP,
+                      parseProducts("feed_forward", products)};
   const auto tensors = gathered(input, w1, b1, w2, b2, w3, b3);
   checkArguments(tensors, hidden, generator);
   return forwardPass(tensors, hidden, generator).output;
@@ -321,8 +334,10 @@ at::Tensor feedForwardAutograd(const at::Tensor& input, const at::Tensor& w1,
                                const OptionalTensor& b1, const at::Tensor& w2,
                                const OptionalTensor& b2, double dropoutP,
                                std::string_view activation, const OptionalTensor& w3,
-                               const OptionalTensor& b3, OptionalGenerator generator) {
-  const Hidden hidden{parseActivation("feed_forward", activation), dropoutP};
+                               const OptionalTensor& b3, std::string_view products,
+                               OptionalGenerator generator) {
+  const Hidden hidden{parseActivation("feed_forward", activation), dropoutP,
+                      parseProducts("feed_forward", products)};
   const auto t = gathered(input, w1, b1, w2, b2, w3, b3);
   checkArguments(t, hidden, generator);
   if (mustRecord({t.input, t.w1, t.b1, t.w2, t.b2, t.w3, t.b3})) {
@@ -336,8 +351,10 @@ at::Tensor feedForwardReference(const at::Tensor& input, const at::Tensor& w1,
                                 const OptionalTensor& b1, const at::Tensor& w2,
                                 const OptionalTensor& b2, double dropoutP,
                                 std::string_view activation, const OptionalTensor& w3,
-                                const OptionalTensor& b3, OptionalGenerator generator) {
-  const Hidden hidden{parseActivation("feed_forward", activation), dropoutP};
+                                const OptionalTensor& b3, std::string_view products,
+                                OptionalGenerator generator) {
+  const Hidden hidden{parseActivation("feed_forward", activation), dropoutP,
+                      parseProducts("feed_forward", products)};
   const auto tensors = gathered(input, w1, b1, w2, b2, w3, b3);
   checkArguments(tensors, hidden, generator);
   at::Tensor kept;
@@ -353,7 +370,8 @@ at::Tensor feedForwardReference(const at::Tensor& input, const at::Tensor& w1,
 void registerFeedForward(torch::Library& library) {
   const std::string signature =
       "(Tensor input, Tensor w_1, Tensor? b_1, Tensor w_2, Tensor? b_2, float dropout_p=0.0, *, "
-      "str activation=\"relu\", Tensor? w_3=None, Tensor? b_3=None, Generator? generator=None) "
+      "str activation=\"relu\", Tensor? w_3=None, Tensor? b_3=None, str products=\"own\", "
+      "Generator? generator=None) "
       "-> Tensor";
   library.def(("feed_forward" + signature).c_str());
   library.impl("feed_forward",

@@ -25,7 +25,6 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/linear.h>
-#include <ATen/ops/mm.h>
 #include <ATen/ops/scalar_tensor.h>
 #include <ATen/ops/zeros.h>
 #include <torch/csrc/autograd/custom_function.h>
@@ -35,12 +34,14 @@
 #include <atomic>
 #include <limits>
 #include <string>
+#include <string_view>
 #include <tuple>
 
 #include "autograd.h"
 #include "check.h"
 #include "ops.h"
 #include "precision.h"
+#include "product.h"
 #include "simd.h"
 
 namespace torchformer::core {
@@ -58,6 +59,7 @@ struct Settings {
   int64_t ignoreIndex;
   double labelSmoothing;
   double scale;
+  Products products;
 };
 
 void checkArguments(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias,
@@ -216,11 +218,12 @@ Result chunked(const at::Tensor& input, const at::Tensor& weight, const at::Tens
   const auto chunks = std::max<int64_t>(1, (rows + chunkRows - 1) / chunkRows);
   const auto perChunk = (rows + chunks - 1) / chunks;
   const auto buffer = at::empty({perChunk, classes}, options);
+  const auto weights = operand(weight, settings.products);
   for (int64_t start = 0; start < rows; start += perChunk) {
     const auto count = std::min(perChunk, rows - start);
-    const auto x = input.narrow(0, start, count);
+    const auto x = operand(input.narrow(0, start, count), settings.products);
     auto logits = buffer.narrow(0, 0, count);
-    at::mm_out(logits, x, weight.t());
+    addProduct_(logits, x, weights.t(), /*beta=*/0);
     T* data = logits.mutable_data_ptr<T>();
     std::atomic<int64_t> correctHere{0};
     at::parallel_for(0, count, 1, [&](int64_t begin, int64_t end) {
@@ -239,15 +242,13 @@ Result chunked(const at::Tensor& input, const at::Tensor& weight, const at::Tens
       }
     });
     correctCount += correctHere.load();
-    if (wanted.input) {
-      auto slice = result.gradInput.narrow(0, start, count);
-      at::mm_out(slice, logits, weight);
-    }
-    if (wanted.weight) {
-      if (start == 0) {
-        at::mm_out(result.gradWeight, logits.t(), x);
-      } else {
-        result.gradWeight.addmm_(logits.t(), x);
+    if (wanted.input || wanted.weight) {
+      const auto gradLogits = operand(logits, settings.products);
+      if (wanted.input) {
+        addProduct_(result.gradInput.narrow(0, start, count), gradLogits, weights, /*beta=*/0);
+      }
+      if (wanted.weight) {
+        addProduct_(result.gradWeight, gradLogits.t(), x, /*beta=*/start == 0 ? 0 : 1);
       }
     }
     if (wanted.bias) {
@@ -323,7 +324,7 @@ struct LinearCrossEntropyFunction : torch::autograd::Function<LinearCrossEntropy
     if (c10::GradMode::is_enabled()) {
       const Settings settings{context->saved_data["ignore_index"].toInt(),
                               context->saved_data["label_smoothing"].toDouble(),
-                              context->saved_data["scale"].toDouble()};
+                              context->saved_data["scale"].toDouble(), Products::own};
       auto found = differentiableGradients(
           [&](const variable_list& inputs) -> variable_list {
             return {composed(inputs[0], inputs[1], inputs[2], saved[3], settings)[0]};
@@ -357,8 +358,9 @@ Triple toTriple(const variable_list& list) { return {list[0], list[1], list[2]};
 
 Triple linearCrossEntropy(const at::Tensor& input, const at::Tensor& weight,
                           const OptionalTensor& bias, const at::Tensor& target, int64_t ignoreIndex,
-                          double labelSmoothing, double scale) {
-  const Settings settings{ignoreIndex, labelSmoothing, scale};
+                          double labelSmoothing, double scale, std::string_view products) {
+  const Settings settings{ignoreIndex, labelSmoothing, scale,
+                          parseProducts("linear_cross_entropy", products)};
   const auto biasOrNone = bias.value_or(at::Tensor());
   checkArguments(input, weight, biasOrNone, target, settings);
   checkTargets(target.contiguous(), weight.size(0), ignoreIndex);
@@ -368,8 +370,10 @@ Triple linearCrossEntropy(const at::Tensor& input, const at::Tensor& weight,
 
 Triple linearCrossEntropyAutograd(const at::Tensor& input, const at::Tensor& weight,
                                   const OptionalTensor& bias, const at::Tensor& target,
-                                  int64_t ignoreIndex, double labelSmoothing, double scale) {
-  const Settings settings{ignoreIndex, labelSmoothing, scale};
+                                  int64_t ignoreIndex, double labelSmoothing, double scale,
+                                  std::string_view products) {
+  const Settings settings{ignoreIndex, labelSmoothing, scale,
+                          parseProducts("linear_cross_entropy", products)};
   const auto biasOrNone = bias.value_or(at::Tensor());
   checkArguments(input, weight, biasOrNone, target, settings);
   if (mustRecord({input, weight, biasOrNone})) {
@@ -377,13 +381,16 @@ Triple linearCrossEntropyAutograd(const at::Tensor& input, const at::Tensor& wei
     return toTriple(LinearCrossEntropyFunction::apply(input, weight, bias, target, settings));
   }
   const at::AutoDispatchBelowADInplaceOrView belowAutograd;
-  return linearCrossEntropy(input, weight, bias, target, ignoreIndex, labelSmoothing, scale);
+  return linearCrossEntropy(input, weight, bias, target, ignoreIndex, labelSmoothing, scale,
+                            products);
 }
 
 Triple linearCrossEntropyReference(const at::Tensor& input, const at::Tensor& weight,
                                    const OptionalTensor& bias, const at::Tensor& target,
-                                   int64_t ignoreIndex, double labelSmoothing, double scale) {
-  const Settings settings{ignoreIndex, labelSmoothing, scale};
+                                   int64_t ignoreIndex, double labelSmoothing, double scale,
+                                   std::string_view products) {
+  const Settings settings{ignoreIndex, labelSmoothing, scale,
+                          parseProducts("linear_cross_entropy", products)};
   const auto biasOrNone = bias.value_or(at::Tensor());
   checkArguments(input, weight, biasOrNone, target, settings);
   return toTriple(composed(input, weight, biasOrNone, target, settings));
@@ -394,7 +401,8 @@ Triple linearCrossEntropyReference(const at::Tensor& input, const at::Tensor& we
 void registerLinearCrossEntropy(torch::Library& library) {
   const std::string signature =
       "(Tensor input, Tensor weight, Tensor? bias, Tensor target, int ignore_index=-100, "
-      "float label_smoothing=0.0, float scale=1.0) -> (Tensor, Tensor, Tensor)";
+      "float label_smoothing=0.0, float scale=1.0, *, str products=\"own\") -> (Tensor, Tensor, "
+      "Tensor)";
   library.def(("linear_cross_entropy" + signature).c_str());
   library.impl("linear_cross_entropy",
                torch::dispatch(c10::DispatchKey::CPU, TORCH_FN(linearCrossEntropy)));

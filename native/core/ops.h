@@ -14,5 +14,6 @@ void registerDropout(torch::Library& library);
 void registerLinearCrossEntropy(torch::Library& library);
 void registerPackedAttention(torch::Library& library);
 void registerAdamRows(torch::Library& library);
+void registerLinear(torch::Library& library);
 
 }  // namespace torchformer::core

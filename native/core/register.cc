@@ -43,6 +43,7 @@ std::unique_ptr<torch::Library> registerAll() {
   registerLinearCrossEntropy(*library);
   registerPackedAttention(*library);
   registerAdamRows(*library);
+  registerLinear(*library);
   return library;
 }
 

@@ -258,8 +258,8 @@ describe('mistakes in the command', () => {
     ],
     [
       'a half-precision dtype',
-      ['--dtype', 'bf16'],
-      /half precision does not exist yet; use float32/,
+      ['--dtype', 'fp16'],
+      /float16 loses small gradients; use bf16/,
     ],
     ['an unknown dtype', ['--dtype', 'int8'], /It must be float32 or float64/],
     ['an unknown device', ['--device', 'gpu'], /It must be cpu, cuda or cuda:<number>/],

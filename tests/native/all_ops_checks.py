@@ -30,6 +30,7 @@ def calls(dtype=torch.float32, grad=True):
         offsets = torch.tensor([0, 2, 6])
         yield "packed_attention" + suffix, lambda f=getattr(ops, "packed_attention" + suffix): f(
             rows, rows, rows, offsets, offsets, 2, True, 0.2)
+        yield "linear" + suffix, lambda f=getattr(ops, "linear" + suffix): f(x, classes, None)
         yield "linear_cross_entropy" + suffix, lambda f=getattr(ops, "linear_cross_entropy" + suffix): f(
             rows, classes, None, torch.tensor([0, 1, 2, 3, 1, 0]), 3, 0.1)[0]
     yield "dropout", lambda: ops.dropout(x, 0.5)
@@ -38,7 +39,7 @@ def calls(dtype=torch.float32, grad=True):
 @check
 def every_op_has_a_gradient_of_its_own_or_is_composite():
     names = [s.name for s in torch._C._jit_get_all_schemas() if s.name.startswith("torchformer::")]
-    assert len(names) == 14, names
+    assert len(names) == 16, names
     for name in names:
         own = torch._C._dispatch_has_kernel_for_dispatch_key(name, "Autograd")
         composite = torch._C._dispatch_has_kernel_for_dispatch_key(name, "CompositeImplicitAutograd")

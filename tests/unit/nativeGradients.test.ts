@@ -67,6 +67,11 @@ const cases: Case[] = [
       ],
     ],
   ),
+  ...['torchformer::linear', 'torchformer::linear_reference'].map((name): Case => [
+    name,
+    (x, weight, bias) => callTensor(name, x, weight, bias),
+    () => [randomDoubles(2, 3, 4), randomDoubles(5, 4), randomDoubles(5)],
+  ]),
   ...['torchformer::linear_cross_entropy', 'torchformer::linear_cross_entropy_reference'].map(
     (name): Case => [
       name,

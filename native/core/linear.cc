@@ -1,0 +1,147 @@
+// Linear layer.
+//
+// Purpose: the layer that most of a Transformer's arithmetic is in, with its products in the
+//   library and precision that product.h chooses.
+// Shapes:  input [..., D], weight [E, D], bias [E] -> output [..., E].
+// Formula: y = x W^T + b.
+// Backward: dx = dy W,   dW = dy^T x,   db = sum dy.
+// Saved:   input and weight.
+// Hazards: with products "bfloat16" x, W and dy are rounded for the products; weights, sums and
+//   results stay float32. Rows may be 0.
+
+#include <ATen/TensorOperators.h>
+#include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/ops/linear.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include <string>
+#include <string_view>
+
+#include "autograd.h"
+#include "check.h"
+#include "ops.h"
+#include "product.h"
+
+namespace torchformer::core {
+
+namespace {
+
+using OptionalTensor = std::optional<at::Tensor>;
+using torch::autograd::AutogradContext;
+
+void checkArguments(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias) {
+  constexpr auto op = "linear";
+  checkFloating(op, "input", input);
+  checkMatches(op, "weight", weight, "input", input);
+  TF_CHECK(ERR_SHAPE, input.dim() >= 1, op, ": input must be [..., D], got ", input.sizes());
+  TF_CHECK(ERR_SHAPE, weight.dim() == 2 && weight.size(1) == input.size(-1), op,
+           ": weight must be [E, ", input.size(-1), "] for an input of ", input.sizes(), ", got ",
+           weight.sizes());
+  if (!bias.defined()) return;
+  checkMatches(op, "bias", bias, "input", input);
+  TF_CHECK(ERR_SHAPE, bias.dim() == 1 && bias.size(0) == weight.size(0), op, ": bias must be [",
+           weight.size(0), "] for a weight of ", weight.sizes(), ", got ", bias.sizes());
+}
+
+/// [..., D] -> [rows, D]. The row count is spelled out: with D or rows 0, view cannot infer it.
+at::Tensor asRows(const at::Tensor& tensor) {
+  return tensor.dim() == 1 ? tensor.unsqueeze(0) : tensor.flatten(0, -2);
+}
+
+at::Tensor withLastSize(const at::Tensor& rows, const at::Tensor& like, int64_t last) {
+  auto sizes = like.sizes().vec();
+  sizes.back() = last;
+  return rows.view(sizes);
+}
+
+at::Tensor forwardPass(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias,
+                       Products products) {
+  const auto output = biasedProduct(operand(asRows(input), products), operand(weight, products).t(),
+                                    bias, 1.0, input.scalar_type());
+  return withLastSize(output, input, weight.size(0));
+}
+
+struct LinearFunction : torch::autograd::Function<LinearFunction> {
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& input,
+                            const at::Tensor& weight, const OptionalTensor& bias,
+                            Products products) {
+    const at::AutoDispatchBelowADInplaceOrView belowAutograd;
+    context->save_for_backward({input, weight});
+    context->saved_data["products"] = static_cast<int64_t>(products);
+    context->saved_data["bias"] = bias.has_value() && bias->defined();
+    context->set_materialize_grads(false);
+    return forwardPass(input, weight, bias.value_or(at::Tensor()), products);
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    variable_list result(4);
+    if (!gradients[0].defined()) return result;
+    const auto saved = context->get_saved_variables();
+    const auto& [input, weight] = std::tie(saved[0], saved[1]);
+    const bool hasBias = context->saved_data["bias"].toBool();
+    if (c10::GradMode::is_enabled()) {
+      auto found = differentiableGradients(
+          [](const variable_list& inputs) -> variable_list {
+            return {at::linear(inputs[0], inputs[1])};
+          },
+          {input, weight}, gradients);
+      result[0] = found[0];
+      result[1] = found[1];
+    } else {
+      const auto products = static_cast<Products>(context->saved_data["products"].toInt());
+      const auto upstream = operand(asRows(gradients[0]), products);
+      const auto dtype = input.scalar_type();
+      if (context->needs_input_grad(0)) {
+        result[0] = product(upstream, operand(weight, products), dtype).view(input.sizes());
+      }
+      if (context->needs_input_grad(1)) {
+        result[1] = product(upstream.t(), operand(asRows(input), products), dtype);
+      }
+    }
+    // Absent tensors take no place among the edges that needs_input_grad counts.
+    if (hasBias && context->needs_input_grad(2)) result[2] = asRows(gradients[0]).sum({0});
+    return result;
+  }
+};
+
+at::Tensor linear(const at::Tensor& input, const at::Tensor& weight, const OptionalTensor& bias,
+                  std::string_view productsName) {
+  const auto products = parseProducts("linear", productsName);
+  const auto biasOrNone = bias.value_or(at::Tensor());
+  checkArguments(input, weight, biasOrNone);
+  return forwardPass(input, weight, biasOrNone, products);
+}
+
+at::Tensor linearAutograd(const at::Tensor& input, const at::Tensor& weight,
+                          const OptionalTensor& bias, std::string_view productsName) {
+  if (mustRecord({input, weight, bias.value_or(at::Tensor())})) {
+    const auto products = parseProducts("linear", productsName);
+    checkArguments(input, weight, bias.value_or(at::Tensor()));
+    return LinearFunction::apply(input, weight, bias, products);
+  }
+  const at::AutoDispatchBelowADInplaceOrView belowAutograd;
+  return linear(input, weight, bias, productsName);
+}
+
+at::Tensor linearReference(const at::Tensor& input, const at::Tensor& weight,
+                           const OptionalTensor& bias, std::string_view productsName) {
+  parseProducts("linear", productsName);
+  checkArguments(input, weight, bias.value_or(at::Tensor()));
+  return at::linear(input, weight, bias);
+}
+
+}  // namespace
+
+void registerLinear(torch::Library& library) {
+  const std::string signature =
+      "(Tensor input, Tensor weight, Tensor? bias=None, *, str products=\"own\") -> Tensor";
+  library.def(("linear" + signature).c_str());
+  library.impl("linear",
+               torch::dispatch(c10::DispatchKey::CompositeExplicitAutograd, TORCH_FN(linear)));
+  library.impl("linear", torch::dispatch(c10::DispatchKey::Autograd, TORCH_FN(linearAutograd)));
+  library.def(("linear_reference" + signature).c_str());
+  library.impl("linear_reference", torch::dispatch(c10::DispatchKey::CompositeImplicitAutograd,
+                                                   TORCH_FN(linearReference)));
+}
+
+}  // namespace torchformer::core

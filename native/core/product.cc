@@ -1,0 +1,127 @@
+#include "product.h"
+
+#include <ATen/Context.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/ops/addmm.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/mm.h>
+
+#include <cstdlib>
+#include <optional>
+
+#include "check.h"
+
+namespace torchformer::core {
+
+namespace {
+
+ProductKernels chooseKernels() {
+  ProductKernels kernels{"MKL", "rounded float32"};
+#if defined(__x86_64__)
+  __builtin_cpu_init();
+  const bool avx512 = __builtin_cpu_supports("avx512f");
+  // On AMD's processors with AVX-512 oneDNN is about twice as fast as MKL, on others it is not.
+  if (avx512 && __builtin_cpu_is("amd")) kernels.float32 = "oneDNN";
+  if (avx512 && __builtin_cpu_supports("avx512bf16")) kernels.bfloat16 = "bfloat16 instructions";
+#endif
+  if (!at::globalContext().hasMKLDNN()) kernels.float32 = "MKL";
+  const char* wish = std::getenv("TORCHFORMER_GEMM");
+  if (wish != nullptr) {
+    const std::string name(wish);
+    if (name == "mkl") kernels.float32 = "MKL";
+    if (name == "onednn" && at::globalContext().hasMKLDNN()) kernels.float32 = "oneDNN";
+  }
+  return kernels;
+}
+
+bool usesOneDnn(const at::Tensor& a, const at::Tensor& b) {
+  static const bool chosen = productKernels().float32 == "oneDNN";
+  // One row is a matrix-vector product, and oneDNN refuses empty ones.
+  return chosen && a.is_cpu() && a.scalar_type() == at::kFloat && a.size(0) > 1 && a.size(1) > 0 &&
+         b.size(1) > 0;
+}
+
+/// a b through the op that PyTorch's compiler uses for linear layers: the only door to oneDNN's
+/// float32 products. It takes the second matrix transposed, of any strides.
+at::Tensor oneDnnProduct(const at::Tensor& a, const at::Tensor& b, const at::Tensor& bias) {
+  using Signature = at::Tensor(
+      const at::Tensor&, const at::Tensor&, const std::optional<at::Tensor>&, std::string_view,
+      c10::List<std::optional<at::Scalar>>, std::optional<std::string_view>);
+  static const auto linear = c10::Dispatcher::singleton()
+                                 .findSchemaOrThrow("mkldnn::_linear_pointwise", "")
+                                 .typed<Signature>();
+  const auto optionalBias = bias.defined() ? std::optional(bias) : std::nullopt;
+  return linear.call(a, b.t(), optionalBias, "none", c10::List<std::optional<at::Scalar>>(), "");
+}
+
+bool isNarrow(const at::Tensor& operand, at::ScalarType dtype) {
+  return operand.scalar_type() != dtype;
+}
+
+}  // namespace
+
+const ProductKernels& productKernels() {
+  static const ProductKernels kernels = chooseKernels();
+  return kernels;
+}
+
+Products parseProducts(const char* op, std::string_view name) {
+  if (name == "own") return Products::own;
+  TF_CHECK(ERR_ARGUMENT, name == "bfloat16", op, ": products must be 'own' or 'bfloat16', got '",
+           std::string(name), "'");
+  return Products::bfloat16;
+}
+
+at::Tensor operand(const at::Tensor& tensor, Products products) {
+  if (products == Products::own || !tensor.is_cpu() || tensor.scalar_type() != at::kFloat) {
+    return tensor;
+  }
+  const auto narrow = tensor.to(at::kBFloat16);
+  // Without instructions for it libtorch multiplies bfloat16 ten times slower than float32. A
+  // float32 product of rounded numbers has the same factors and sums.
+  static const bool isNative = productKernels().bfloat16 == "bfloat16 instructions";
+  return isNative ? narrow : narrow.to(at::kFloat);
+}
+
+at::Tensor product(const at::Tensor& a, const at::Tensor& b, at::ScalarType dtype) {
+  if (usesOneDnn(a, b)) return oneDnnProduct(a, b, {});
+  const auto result = at::mm(a, b);
+  return isNarrow(result, dtype) ? result.to(dtype) : result;
+}
+
+void addProduct_(const at::Tensor& sum, const at::Tensor& a, const at::Tensor& b, double beta,
+                 double scale) {
+  if (isNarrow(a, sum.scalar_type()) || usesOneDnn(a, b)) {
+    auto found = product(a, b, sum.scalar_type());
+    if (beta == 0.0) {
+      sum.copy_(found);
+      if (scale != 1.0) sum.mul_(scale);
+    } else {
+      sum.add_(found, scale);
+    }
+    return;
+  }
+  if (beta == 0.0 && scale == 1.0) {
+    auto out = sum;
+    at::mm_out(out, a, b);
+  } else {
+    sum.addmm_(a, b, beta, scale);
+  }
+}
+
+at::Tensor biasedProduct(const at::Tensor& a, const at::Tensor& b, const at::Tensor& bias,
+                         double scale, at::ScalarType dtype) {
+  if (scale == 1.0 && usesOneDnn(a, b)) return oneDnnProduct(a, b, bias);
+  if (!isNarrow(a, dtype) && !usesOneDnn(a, b)) {
+    if (bias.defined()) return at::addmm(bias, a, b, /*beta=*/1, scale);
+    if (scale == 1.0) return at::mm(a, b);
+    // The scale before any rounding.
+    return at::empty({a.size(0), b.size(1)}, a.options()).addmm_(a, b, /*beta=*/0, scale);
+  }
+  auto result = product(a, b, dtype);
+  if (scale != 1.0) result.mul_(scale);
+  return bias.defined() ? result.add_(bias) : result;
+}
+
+}  // namespace torchformer::core
