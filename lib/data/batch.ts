@@ -1,6 +1,7 @@
 import { paddingMask, targetMask } from '../nn/mask.js';
 import { checkArray, checkInteger } from '../runtime/options.js';
 import { tensor } from '../tensor/create.js';
+import { call } from '../tensor/dispatch.js';
 import { checkDevice, type Device } from '../tensor/device.js';
 import type { Tensor } from '../tensor/tensor.js';
 import { checkTokenPairs } from './checkData.js';
@@ -27,8 +28,10 @@ export interface Batch {
   /** The rows of the file that the pairs came from, in the order of the batch. */
   readonly rows: readonly number[];
   /**
-   * The same pairs without padding, for models that take them so; absent on other devices than
-   * the CPU, and for pairs that padding changes (an empty source, the pad id within a sequence).
+   * The same pairs without padding, for models that take them so. Undefined on other devices than
+   * the CPU, for pairs that padding changes (an empty source, the pad id within a sequence), and
+   * once one of the tensors above was changed or replaced: these are what counts. A copy such as
+   * `{ ...batch, src: noised }` has none.
    */
   readonly packed?: PackedBatch;
   /** Frees the tensors. */
@@ -81,14 +84,28 @@ export function makeBatch(pairs: readonly TokenPair[], pad: number, device: Devi
     if (packed !== null) disposePacked(packed);
   };
   const rows = pairs.map(({ row }) => row);
-  return {
-    ...tensors,
-    ntokens,
-    rows,
-    ...(packed === null ? {} : { packed }),
-    dispose,
-    [Symbol.dispose]: dispose,
-  };
+  const batch: Batch = { ...tensors, ntokens, rows, dispose, [Symbol.dispose]: dispose };
+  return packed === null ? batch : attachPacked(batch, tensors, packed);
+}
+
+type BatchTensors = Pick<Batch, 'src' | 'tgt' | 'tgtY' | 'srcMask' | 'tgtMask'>;
+
+/**
+ * Gives the batch its packed form, as long as its tensors are the ones that were packed. Not
+ * enumerable: a copy with other tensors must not carry it along.
+ */
+function attachPacked(batch: Batch, tensors: BatchTensors, packed: PackedBatch): Batch {
+  const names = Object.keys(tensors) as (keyof BatchTensors)[];
+  const versions = names.map((name) => call('aten::_version', tensors[name]));
+  const isUnchanged = () =>
+    names.every(
+      (name, index) =>
+        batch[name] === tensors[name] && call('aten::_version', batch[name]) === versions[index],
+    );
+  return Object.defineProperty(batch, 'packed', {
+    get: () => (isUnchanged() ? packed : undefined),
+    configurable: true,
+  });
 }
 
 /**

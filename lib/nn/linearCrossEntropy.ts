@@ -1,4 +1,10 @@
-import { checkInteger, checkOptions, checkProbability, orDefault } from '../runtime/options.js';
+import {
+  checkInstance,
+  checkInteger,
+  checkOptions,
+  checkProbability,
+  orDefault,
+} from '../runtime/options.js';
 import { checkTensor, formatShape } from '../tensor/check.js';
 import { currentProducts } from '../tensor/autocast.js';
 import { call } from '../tensor/dispatch.js';
@@ -6,7 +12,7 @@ import { tidy } from '../tensor/scope.js';
 import type { Tensor } from '../tensor/tensor.js';
 import { checkFeatures, checkIds, checkSameDevice } from './check.js';
 import { checkIdRange } from './embedding.js';
-import type { Linear } from './linear.js';
+import { Linear } from './linear.js';
 
 /** Options of {@link linearCrossEntropy}. */
 export interface LinearCrossEntropyOptions {
@@ -24,7 +30,7 @@ export interface LinearCrossEntropy {
   readonly loss: Tensor;
   /** -log of the probability of each target (smoothed with `labelSmoothing`), `[N]`, without graph */
   readonly tokenLosses: Tensor;
-  /** Rows whose highest score is their target's: int64 scalar. */
+  /** Rows whose highest score, the first of equal ones, is their target's: int64 scalar. */
   readonly correct: Tensor;
 }
 
@@ -37,7 +43,7 @@ export interface LinearCrossEntropy {
  * @param linear the last layer
  * @param targets ids `[N]`, int64 or int32
  * @throws RangeError for shapes that do not fit, or a target outside the classes; TypeError for
- *   dtypes and devices
+ *   dtypes, devices, and a layer with hooks or a forward of its own
  */
 export function linearCrossEntropy(
   input: Tensor,
@@ -59,6 +65,13 @@ export function linearCrossEntropy(
   const scale = orDefault(options.scale, 1);
   if (!Number.isFinite(scale)) {
     throw new RangeError(`${owner}: scale must be a finite number, got ${String(scale)}`);
+  }
+  checkInstance(owner, 'linear', linear, Linear, 'model.generator.proj');
+  if (linear.forward !== Linear.prototype.forward) {
+    throw new TypeError(
+      `${owner}: linear has hooks or a forward of its own, which one op cannot run; ` +
+        'use crossEntropy(linear.forward(input), targets)',
+    );
   }
   checkTensor(owner, 'input', input);
   checkFeatures(owner, 'input', input, linear.inFeatures, linear.weight);

@@ -1,4 +1,5 @@
 /** Which models can run on packed sequences. */
+import { checkInstance } from '../runtime/options.js';
 import { ModuleList, Sequential } from './containers.js';
 import { Decoder, DecoderLayer } from './decoder.js';
 import { Dropout } from './dropout.js';
@@ -17,28 +18,34 @@ import { SublayerConnection } from './sublayerConnection.js';
 import { Transformer } from './transformer.js';
 import { TransformerEmbedding } from './transformerEmbedding.js';
 
-/** Classes whose `forward` is known to treat each token alone, or to know packed sequences. */
-const knownClasses: ReadonlySet<unknown> = new Set([
-  Decoder,
-  DecoderLayer,
-  Dropout,
-  Embedding,
-  Encoder,
-  EncoderLayer,
-  Generator,
-  LayerNorm,
-  LearnedPositions,
-  Linear,
-  ModuleList,
-  MultiHeadedAttention,
-  PositionalEncoding,
-  PositionwiseFeedForward,
-  RMSNorm,
-  Sequential,
-  SublayerConnection,
-  Transformer,
-  TransformerEmbedding,
-]);
+/**
+ * Classes whose `forward` is known to treat each token alone, or to know packed sequences. Made at
+ * the first call: the classes and this file import each other.
+ */
+const knownClasses = (): ReadonlySet<unknown> =>
+  (classes ??= new Set<unknown>([
+    Decoder,
+    DecoderLayer,
+    Dropout,
+    Embedding,
+    Encoder,
+    EncoderLayer,
+    Generator,
+    LayerNorm,
+    LearnedPositions,
+    Linear,
+    ModuleList,
+    MultiHeadedAttention,
+    PositionalEncoding,
+    PositionwiseFeedForward,
+    RMSNorm,
+    Sequential,
+    SublayerConnection,
+    Transformer,
+    TransformerEmbedding,
+  ]));
+
+let classes: Set<unknown> | undefined;
 
 /**
  * Whether `model.forwardPacked` computes what `model.forward` does on the padded batch. Not so for
@@ -46,21 +53,35 @@ const knownClasses: ReadonlySet<unknown> = new Set([
  * rotary positions, kept attention weights, and on other devices than the CPU.
  */
 export function isPackable(model: Transformer): boolean {
-  return (
-    model.srcEmbed instanceof Sequential &&
-    model.tgtEmbed instanceof Sequential &&
-    model.modules().every(takesPackedRows) &&
-    model.generator.proj.weight.device === 'cpu'
-  );
+  checkInstance('isPackable', 'model', model, Transformer, 'makeModel');
+  return packingObstacle(model) === null;
 }
 
-function takesPackedRows(module: Module): boolean {
-  const { constructor } = module;
-  if (!knownClasses.has(constructor)) return false;
-  // Hooks hide the forward of the class.
-  if (module.forward !== (constructor.prototype as Module).forward) return false;
-  if (module instanceof MultiHeadedAttention) {
-    return module.rotary === null && !module.keepAttention;
+/** What keeps a model from running on packed sequences, in words; null: nothing. @internal */
+export function packingObstacle(model: Transformer): string | null {
+  if (!(model.srcEmbed instanceof Sequential && model.tgtEmbed instanceof Sequential)) {
+    return 'an embedding that is no Sequential';
   }
-  return true;
+  const methods = ['encode', 'decode', 'forwardPacked'] as const;
+  for (const method of methods) {
+    if (model[method] !== Transformer.prototype[method]) return `a method ${method} of its own`;
+  }
+  if (model.generator.proj.weight.device !== 'cpu') return 'another device than the CPU';
+  for (const module of model.modules()) {
+    const obstacle = obstacleIn(module);
+    if (obstacle !== null) return obstacle;
+  }
+  return null;
+}
+
+function obstacleIn(module: Module): string | null {
+  const { constructor } = module;
+  if (!knownClasses().has(constructor)) return `the module ${constructor.name}`;
+  // Hooks hide the forward of the class.
+  if (module.forward !== (constructor.prototype as Module).forward) {
+    return `hooks or a forward of its own in ${constructor.name}`;
+  }
+  if (!(module instanceof MultiHeadedAttention)) return null;
+  if (module.rotary !== null) return 'rotary positions';
+  return module.keepAttention ? 'keepAttention' : null;
 }

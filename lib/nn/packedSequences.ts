@@ -2,10 +2,14 @@
  * Batches without padding: the tokens of all sequences one after the other, `[tokens, …]`. All
  * layers but attention and positions treat each token alone and take such rows as they are.
  */
-import { checkArray, checkInteger } from '../runtime/options.js';
+import { checkArray, checkInstance, checkInteger } from '../runtime/options.js';
+import { checkBoolean, formatShape } from '../tensor/check.js';
 import { tensor } from '../tensor/create.js';
-import { formatShape } from '../tensor/check.js';
+import { tidy } from '../tensor/scope.js';
 import type { Tensor } from '../tensor/tensor.js';
+
+/** Rows are counted in 32 bits in the masks of dropout; a batch is far from it. */
+const mostTokens = 2 ** 31 - 1;
 
 /** Where each sequence of packed rows begins and ends. */
 export class PackedSequences {
@@ -30,6 +34,11 @@ export class PackedSequences {
     for (let index = 0; index < lengths.length; index++) {
       const length = checkInteger('PackedSequences', `lengths[${index}]`, lengths[index], 0);
       tokens += length;
+      if (tokens > mostTokens) {
+        throw new RangeError(
+          `PackedSequences: more than ${mostTokens} tokens at lengths[${index}]`,
+        );
+      }
       longest = Math.max(longest, length);
       offsets[index + 1] = BigInt(tokens);
     }
@@ -68,8 +77,29 @@ export class PackedMask {
   /** Whether a query sees only the keys up to its own place; queries and keys are then the same. */
   readonly causal: boolean;
 
-  /** @param causal for self-attention in a decoder; default false */
+  /**
+   * @param causal for self-attention in a decoder; default false
+   * @throws TypeError, RangeError for what is no PackedSequences, another number of sequences, or
+   *   causal between sequences of different lengths
+   */
   constructor(queries: PackedSequences, keys: PackedSequences, causal = false) {
+    const owner = 'PackedMask';
+    const wayOut = 'new PackedSequences(lengths)';
+    checkInstance(owner, 'queries', queries, PackedSequences, wayOut);
+    checkInstance(owner, 'keys', keys, PackedSequences, wayOut);
+    checkBoolean(owner, 'causal', causal);
+    const [count, others] = [queries.offsets.numel - 1, keys.offsets.numel - 1];
+    if (count !== others) {
+      throw new RangeError(
+        `${owner}: queries and keys must be as many sequences, got ${count} and ${others}`,
+      );
+    }
+    const isSame = () => tidy(() => queries.offsets.eq(keys.offsets).all().item());
+    if (causal && queries !== keys && !isSame()) {
+      throw new RangeError(
+        `${owner}: causal attention is within a sequence, but queries and keys differ in length`,
+      );
+    }
     this.queries = queries;
     this.keys = keys;
     this.causal = causal;

@@ -1,7 +1,8 @@
+import { checkInstance, checkObject } from '../runtime/options.js';
 import { tidy } from '../tensor/scope.js';
 import type { Tensor } from '../tensor/tensor.js';
 import { checkIds } from './check.js';
-import { Sequential } from './containers.js';
+import type { Sequential } from './containers.js';
 import type { Decoder } from './decoder.js';
 import type { Encoder } from './encoder.js';
 import type { Generator } from './generator.js';
@@ -9,7 +10,8 @@ import { LearnedPositions } from './learnedPositions.js';
 import type { ModelConfig } from './modelOptions.js';
 import { Module } from './module.js';
 import type { TensorModule } from './module.js';
-import { PackedMask, type PackedSequences } from './packedSequences.js';
+import { packingObstacle } from './packable.js';
+import { PackedMask, PackedSequences } from './packedSequences.js';
 import { PositionalEncoding } from './positionalEncoding.js';
 import { isPositionTable } from './positionTable.js';
 
@@ -122,10 +124,33 @@ export class Transformer extends Module {
    * @param batch ids `[source tokens]` and `[target tokens]` with their boundaries, as
    *   `batch.packed` has them
    * @returns `[target tokens, dModel]`
-   * @throws TypeError for modules that need padded batches, see `isPackable`
+   * @throws TypeError for a model that needs padded batches, see `isPackable`; RangeError for
+   *   boundaries that do not fit, ids outside the vocabulary, or a sequence beyond the positions
    */
   forwardPacked(batch: PackedInput): Tensor {
+    const owner = 'Transformer.forwardPacked';
+    checkObject(owner, 'batch', batch, 'what batch.packed holds');
     const { src, tgt, srcSequences, tgtSequences } = batch;
+    checkInstance(
+      owner,
+      'srcSequences',
+      srcSequences,
+      PackedSequences,
+      'new PackedSequences(lengths)',
+    );
+    checkInstance(
+      owner,
+      'tgtSequences',
+      tgtSequences,
+      PackedSequences,
+      'new PackedSequences(lengths)',
+    );
+    const obstacle = packingObstacle(this);
+    if (obstacle !== null) {
+      throw new TypeError(
+        `${owner}: the model has ${obstacle}, which needs padded batches; use forward`,
+      );
+    }
     checkIds('Transformer', 'src', src, 1);
     checkIds('Transformer', 'tgt', tgt, 1);
     return tidy(() => {
@@ -160,13 +185,8 @@ export class Transformer extends Module {
 
 /** Vectors of packed ids: positions ask for the place of each row, the other parts do not. */
 function embedPacked(embed: TensorModule, ids: Tensor, sequences: PackedSequences): Tensor {
-  if (!(embed instanceof Sequential)) {
-    throw new TypeError(
-      `Transformer.forwardPacked: the embedding must be a Sequential, got ${embed.constructor.name}`,
-    );
-  }
   let rows = ids;
-  for (const part of embed) {
+  for (const part of embed as Sequential) {
     const isTable = part instanceof PositionalEncoding || part instanceof LearnedPositions;
     rows = isTable ? part.forwardPacked(rows, sequences) : part.forward(rows);
   }

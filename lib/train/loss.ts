@@ -65,7 +65,7 @@ export function tokenLossSum(
   });
 }
 
-/** The loss of the decoder's vectors `[N, dModel]`, by the fused op unless the layer is another. */
+/** The loss of the decoder's vectors `[N, dModel]`, by the fused op for a generator as it came. */
 function generatorLoss(
   generator: Generator,
   vectors: Tensor,
@@ -74,7 +74,10 @@ function generatorLoss(
 ): Tensor {
   const { proj } = generator;
   const isPlain =
-    generator.logits === Generator.prototype.logits && proj.forward === Linear.prototype.forward;
+    generator.forward === Generator.prototype.forward &&
+    generator.logits === Generator.prototype.logits &&
+    proj.forward === Linear.prototype.forward;
   if (isPlain) return linearCrossEntropy(vectors, proj, targets, { scale }).loss;
-  return crossEntropy(generator.logits(vectors), targets, { reduction: 'sum' }).mul(scale);
+  // Its own forward and hooks. The softmax within the loss does not change log-probabilities.
+  return crossEntropy(generator.forward(vectors), targets, { reduction: 'sum' }).mul(scale);
 }

@@ -15,7 +15,8 @@
 //     the softmax is uniform over the Sk keys ("uniform"). Such a row does not depend on the
 //     scores, so dS has to be zeroed where blocked. "zero" clears the weights of such rows, and
 //     with P = 0 the formula for dS gives 0 by itself.
-//   - Half types: products round to the half type, the softmax computes in float32.
+//   - Half types are computed in float32 and rounded at the end: scores beyond float16's 65504 are
+//     nothing unusual. The gradients pass through the same conversion.
 //   - The returned weights are those after dropout, and asking for them changes no bit of the
 //     output.
 //   - The saved P can be the weights the caller got: PyTorch's version counter then turns a change
@@ -41,6 +42,7 @@
 #include "check.h"
 #include "dropout_mask.h"
 #include "ops.h"
+#include "precision.h"
 
 namespace torchformer::core {
 
@@ -106,16 +108,8 @@ void checkArguments(const at::Tensor& query, const at::Tensor& key, const at::Te
 }
 
 double lowestOf(at::ScalarType dtype) {
-  switch (dtype) {
-    case at::kDouble:
-      return std::numeric_limits<double>::lowest();
-    case at::kHalf:
-      return static_cast<double>(std::numeric_limits<c10::Half>::lowest());
-    case at::kBFloat16:
-      return static_cast<double>(std::numeric_limits<c10::BFloat16>::lowest());
-    default:
-      return std::numeric_limits<float>::lowest();
-  }
+  return dtype == at::kDouble ? std::numeric_limits<double>::lowest()
+                              : static_cast<double>(std::numeric_limits<float>::lowest());
 }
 
 double scoreScale(const at::Tensor& query) {
@@ -219,15 +213,16 @@ variable_list composed(const at::Tensor& query, const at::Tensor& key, const at:
                        const at::Tensor& mask, const at::Tensor& kept, double dropoutP,
                        EmptyRows emptyRows) {
   const auto dtype = query.scalar_type();
-  auto scores = at::matmul(query, transposed(key)) * scoreScale(query);
-  if (mask.defined()) scores = scores.masked_fill(mask.logical_not(), lowestOf(dtype));
-  const auto computeDtype = dtype == at::kDouble ? at::kDouble : at::kFloat;
-  auto weights = at::softmax(scores, /*dim=*/-1, computeDtype).to(dtype);
+  auto scores = at::matmul(widened(query), transposed(widened(key))) * scoreScale(query);
+  if (mask.defined()) {
+    scores = scores.masked_fill(mask.logical_not(), lowestOf(scores.scalar_type()));
+  }
+  auto weights = at::softmax(scores, /*dim=*/-1);
   if (mask.defined() && emptyRows == EmptyRows::zero) {
     weights = weights.masked_fill(emptyRowsOf(mask), 0);
   }
   if (kept.defined()) weights = applyKept(weights, kept, dropoutP);
-  return {at::matmul(weights, value), weights};
+  return {at::matmul(weights, widened(value)).to(dtype), weights.to(dtype)};
 }
 
 struct AttentionFunction : torch::autograd::Function<AttentionFunction> {
@@ -273,12 +268,27 @@ struct AttentionFunction : torch::autograd::Function<AttentionFunction> {
 
 using Pair = std::tuple<at::Tensor, at::Tensor>;
 
+bool isHalf(const at::Tensor& tensor) {
+  return tensor.scalar_type() == at::kHalf || tensor.scalar_type() == at::kBFloat16;
+}
+
+/// Output and weights, if any, as the half type that was given.
+Pair narrowed(const Pair& pair, at::ScalarType dtype) {
+  const auto& [output, weights] = pair;
+  return {output.to(dtype), weights.defined() ? weights.to(dtype) : weights};
+}
+
 Pair attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                const OptionalTensor& mask, double dropoutP, std::string_view emptyRowsName,
                bool needWeights, OptionalGenerator generator) {
   const auto maskOrNone = mask.value_or(at::Tensor());
   const auto emptyRows = parseEmptyRows(emptyRowsName);
   checkArguments(query, key, value, maskOrNone, dropoutP, generator);
+  if (isHalf(query)) {
+    return narrowed(attention(widened(query), widened(key), widened(value), mask, dropoutP,
+                              emptyRowsName, needWeights, std::move(generator)),
+                    query.scalar_type());
+  }
   auto result = forwardPass(query, key, value, maskOrNone, dropoutP, emptyRows, generator);
   return {result.output, needWeights ? result.usedWeights : at::Tensor()};
 }
@@ -289,6 +299,11 @@ Pair attentionAutograd(const at::Tensor& query, const at::Tensor& key, const at:
   const auto maskOrNone = mask.value_or(at::Tensor());
   const auto emptyRows = parseEmptyRows(emptyRowsName);
   checkArguments(query, key, value, maskOrNone, dropoutP, generator);
+  if (isHalf(query)) {
+    return narrowed(attentionAutograd(widened(query), widened(key), widened(value), mask, dropoutP,
+                                      emptyRowsName, needWeights, std::move(generator)),
+                    query.scalar_type());
+  }
   if (mustRecord({query, key, value})) {
     // Heads split off by a transpose have to be copied together for bmm. Copied here, where
     // autograd sees it, the copy is what gets saved, and backward need not make it again.

@@ -4,7 +4,7 @@
 //   rows would be the largest tensor of the whole step; here they exist for a few rows at a time,
 //   and the gradients are made from them while they are at hand.
 // Shapes:  input [N, D], weight [V, D], bias [V], target [N] ids -> loss scalar, token losses [N],
-//   number of rows whose best logit is the target's (scalar, int64).
+//   number of rows whose best logit (the first of equal ones) is the target's (scalar, int64).
 // Formula: z = x W^T + b,  t = (1 - s) at the target + s / V everywhere (s: label smoothing, paper
 //   section 5.4),  loss of a row = -sum t log softmax(z),  loss = scale * sum over the rows;
 //   a row whose target is `ignore_index` counts nothing.
@@ -117,6 +117,9 @@ TF_INLINE RowResult lossOfRow(T* logits, const T* bias, int64_t classes, int64_t
   for (int64_t i = 0; i < classes; ++i) highest = logits[i] > highest ? logits[i] : highest;
   // NaN never wins a comparison: it must not hide behind a finite highest value.
   const T atTarget = logits[target];
+  // As argmax: of equal scores the first one counts.
+  const bool isFirstBest =
+      atTarget >= highest && std::find(logits, logits + target, highest) == logits + target;
   T sum = 0;
   T logitSum = 0;
   if (smoothing > 0) {
@@ -151,7 +154,7 @@ TF_INLINE RowResult lossOfRow(T* logits, const T* bias, int64_t classes, int64_t
     for (int64_t i = 0; i < classes; ++i) logits[i] = logits[i] * factor - everywhere;
     logits[target] -= scale * (1 - smoothing);
   }
-  return {loss, atTarget >= highest};
+  return {loss, isFirstBest};
 }
 
 TF_VECTORIZED RowResult lossOfRowFloat(float* logits, const float* bias, int64_t classes,
@@ -273,9 +276,7 @@ variable_list composed(const at::Tensor& input, const at::Tensor& weight, const 
   const auto losses = at::cross_entropy_loss(logits, target, /*weight=*/{}, at::Reduction::None,
                                              settings.ignoreIndex, settings.labelSmoothing);
   const auto counted = target.ne(settings.ignoreIndex);
-  const auto safeTarget = target.masked_fill(counted.logical_not(), 0).unsqueeze(1);
-  const auto best = logits.detach().amax({1}, /*keepdim=*/true);
-  const auto correct = logits.detach().gather(1, safeTarget).ge(best).squeeze(1);
+  const auto correct = logits.detach().argmax(1).eq(target);
   return {losses.sum().mul(settings.scale), losses.detach(), correct.logical_and(counted).sum()};
 }
 

@@ -256,11 +256,7 @@ describe('mistakes in the command', () => {
       ['--heads', '5'],
       /--heads 5 does not divide --d-model 32/,
     ],
-    [
-      'a half-precision dtype',
-      ['--dtype', 'fp16'],
-      /float16 loses small gradients; use bf16/,
-    ],
+    ['a half-precision dtype', ['--dtype', 'fp16'], /float16 loses small gradients; use bf16/],
     ['an unknown dtype', ['--dtype', 'int8'], /It must be float32 or float64/],
     ['an unknown device', ['--device', 'gpu'], /It must be cpu, cuda or cuda:<number>/],
     [

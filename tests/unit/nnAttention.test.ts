@@ -132,6 +132,17 @@ describe('attention', () => {
     expect(() => attention(q, k, k, { masks: null } as object)).toThrow(/masks.*additiveMask/);
     expect(() => attention(q, k, k, { emptyRows: 'nan' as 'zero' })).toThrow(/'uniform' or 'zero'/);
   });
+
+  it.each(['float16', 'bfloat16'] as const)('in %s survives scores beyond its range', (dtype) => {
+    const steps = Array.from({ length: 24 }, (_, i) => i / 24 - 0.5);
+    const x = tensor(steps).reshape(1, 3, 8);
+    const large = x.mul(1000).to({ dtype });
+    const [output, weights] = attention(large, large, x.to({ dtype }));
+    expect(output.dtype).toBe(dtype);
+    expect(weights?.dtype).toBe(dtype);
+    const [exact] = attention(large.to({ dtype: 'float32' }), large.to({ dtype: 'float32' }), x);
+    expect(output.to({ dtype: 'float32' }).sub(exact).abs().max().item()).toBeLessThan(2 ** -8);
+  });
 });
 
 /** Two heads; the softmax of every head and query is over Sk keys. */

@@ -91,6 +91,19 @@ describe('linearCrossEntropy', () => {
     expect(correct.item()).toBe(2);
   });
 
+  it('counts the first of equal best scores alone, as argmax', () => {
+    const { correct } = linearCrossEntropy(tensor([[0], [0]]), twoClasses(), ids(0, 1));
+    expect(correct.item()).toBe(1);
+  });
+
+  it('says so when the graph is gone', () => {
+    const { loss } = linearCrossEntropy(tensor([[1]]), twoClasses(), ids(0));
+    loss.backward();
+    expect(() => {
+      loss.backward();
+    }).toThrow(/second time/);
+  });
+
   it('is finite for scores far apart', () => {
     const { loss } = linearCrossEntropy(tensor([[1e4], [-1e4]]), twoClasses(), ids(1, 1));
     expect(loss.item()).toBe(1e4);
@@ -179,6 +192,20 @@ describe('linearCrossEntropy', () => {
       'a scale that is not finite',
       () => linearCrossEntropy(tensor([[1]]), twoClasses(), ids(0), { scale: NaN }),
       /scale/,
+    ],
+    [
+      'a layer with hooks',
+      () => {
+        const linear = twoClasses();
+        linear.registerForwardHook((_module, _inputs, output) => output.mul(2));
+        return linearCrossEntropy(tensor([[1]]), linear, ids(0));
+      },
+      /hooks or a forward of its own/,
+    ],
+    [
+      'what is no layer',
+      () => linearCrossEntropy(tensor([[1]]), null as never, ids(0)),
+      /linear must be/,
     ],
     [
       'an unknown option',

@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import {
   callTensor,
+  Generator,
   getNumThreads,
   isPackable,
   makeBatch,
@@ -11,11 +12,13 @@ import {
   PackedMask,
   PackedSequences,
   paddingMask,
+  PositionwiseFeedForward,
   randn,
   setNumThreads,
   tensor,
   tidy,
   tokenLossSum,
+  type Batch,
   type ModelOptions,
   type PackedInput,
   type Tensor,
@@ -278,6 +281,84 @@ describe('a packed batch', () => {
     ]);
     const rows = callTensor('aten::nonzero', batch.tgtY.flatten().ne(0)).squeeze(1);
     expect(largestDifference(padded.indexSelect(0, rows), packed)).toBeLessThan(1e-5);
+  });
+
+  it('gives way to tensors that were changed, replaced or copied', () => {
+    const model = makeModel(12, small);
+    const lossOf = (batch: Batch) => noGrad(() => tokenLossSum(model, batch, 0)).item();
+    const batch = makeBatch(pairs, 0);
+    const clean = lossOf(batch);
+    const noised = batch.src.clone().fill_(3);
+    const copy = { ...batch, src: noised };
+    expect(copy.packed).toBeUndefined();
+    const wanted = lossOf(copy);
+    expect(Math.abs(wanted - clean)).toBeGreaterThan(1e-3);
+    batch.src.fill_(3);
+    expect(batch.packed).toBeUndefined();
+    expect(lossOf(batch)).toBe(wanted);
+  });
+
+  it('is left alone by a generator of its own, whose forward and hooks then run', () => {
+    const model = makeModel(12, small);
+    const batch = makeBatch(pairs, 0);
+    const lossOf = () => noGrad(() => tokenLossSum(model, batch, 0)).item();
+    const before = lossOf();
+    let calls = 0;
+    const handle = model.generator.registerForwardHook(() => void calls++);
+    expect(lossOf()).toBeCloseTo(before, 4);
+    expect(calls).toBe(1);
+    handle.remove();
+    class Sharper extends Generator {
+      override forward(input: Tensor): Tensor {
+        return super.forward(input.mul(3));
+      }
+    }
+    const sharper = new Sharper(12, 12);
+    sharper.loadStateDict(model.generator.stateDict());
+    model.generator = sharper;
+    expect(Math.abs(lossOf() - before)).toBeGreaterThan(1e-3);
+  });
+
+  it('is refused by forwardPacked of a model that needs padding, which names the obstacle', () => {
+    const packed = makeBatch(pairs, 0).packed as PackedInput;
+    const model = makeModel(12, small);
+    model.encoder.registerForwardHook(() => undefined);
+    expect(() => model.forwardPacked(packed)).toThrow(/hooks or a forward of its own in Encoder/);
+    class Mixing extends PositionwiseFeedForward {}
+    const other = makeModel(12, small);
+    other.encoder.layers.at(0).feedForward = new Mixing(12, 20);
+    expect(() => other.forwardPacked(packed)).toThrow(/the module Mixing/);
+    const third = makeModel(12, small);
+    third.encode = (src) => src;
+    expect(() => third.forwardPacked(packed)).toThrow(/encode of its own/);
+  });
+
+  it.each<[string, () => unknown, RegExp]>([
+    ['no model', () => isPackable(null as never), /isPackable: model/],
+    ['no batch', () => makeModel(12, small).forwardPacked(null as never), /batch must be/],
+    [
+      'no boundaries',
+      () =>
+        makeModel(12, small).forwardPacked({
+          ...(makeBatch(pairs, 0).packed as PackedInput),
+          srcSequences: null as never,
+        }),
+      /srcSequences/,
+    ],
+    ['a mask of nothing', () => new PackedMask(null as never, null as never), /queries/],
+    [
+      'a mask between other numbers of sequences',
+      () => new PackedMask(new PackedSequences([1]), new PackedSequences([1, 2])),
+      /1 and 2/,
+    ],
+    [
+      'a causal mask between other lengths',
+      () => new PackedMask(new PackedSequences([2]), new PackedSequences([3]), true),
+      /within a sequence/,
+    ],
+    ['more tokens than can be', () => new PackedSequences([2 ** 40]), /more than/],
+  ])('refuses %s', (_name, run, message) => {
+    expect(run).toThrow(message);
   });
 
   it('is not made where padding changes the meaning: pad within a sequence, an empty source', () => {
