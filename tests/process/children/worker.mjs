@@ -2,7 +2,6 @@
 import { parentPort, workerData } from 'node:worker_threads';
 const {
   batches,
-  isTensor,
   makeModel,
   manualSeed,
   memory,
@@ -51,17 +50,15 @@ const tasks = {
     parentPort.postMessage('computing');
     await Promise.all(jobs);
   },
-  takeTensor() {
-    parentPort.once('message', (value) => {
-      let outcome = 'used';
-      try {
-        ones([1]).add(value);
-      } catch (error) {
-        outcome = error.message;
-      }
-      parentPort.postMessage({ isTensor: isTensor(value), outcome });
+  double() {
+    parentPort.once('message', ({ data, shape }) => {
+      parentPort.postMessage(tensor(data).reshape(shape).mul(2).data());
     });
-    parentPort.postMessage('ready');
+    try {
+      parentPort.postMessage(ones([1]));
+    } catch ({ name, message }) {
+      parentPort.postMessage({ name, message });
+    }
   },
 };
 
