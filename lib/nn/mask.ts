@@ -103,7 +103,8 @@ export function combineMasks(first: Tensor, ...others: Tensor[]): Tensor {
       checkSameDevice(owner, 'a mask', allowed, 'the masks before it', combined);
       combined = combined.logicalAnd(allowed);
     }
-    return combined;
+    // A single bool mask is the caller's own tensor, which lives on when the result is disposed of.
+    return combined === first ? first.detach() : combined;
   });
 }
 
@@ -191,8 +192,10 @@ export function fromAdditiveMask(mask: Tensor): Tensor {
 }
 
 /**
- * Refuses a decoder's mask of the opposite sense: one that lets no position attend to itself, but
- * some to later ones, is a causal mask with true for "blocked".
+ * Refuses a decoder's mask of the opposite sense: a causal mask with true for "blocked". It is told
+ * with padding anywhere, with rows of padding only, and with windows. Accepted are all masks that
+ * let positions see themselves (full, prefix and windowed ones) or let them see all but themselves,
+ * and what can be of either sense, such as one token before padding.
  *
  * @param mask bool `[…, T, T]`; looked at on the CPU only, where that does not wait for a device
  * @throws TypeError
@@ -200,17 +203,57 @@ export function fromAdditiveMask(mask: Tensor): Tensor {
 export function refuseInvertedCausal(owner: string, name: string, mask: Tensor): void {
   const shape = mask.shape;
   if (mask.device !== 'cpu' || shape.length < 2 || shape.at(-1) !== shape.at(-2)) return;
-  const inverted = tidy(() => {
-    if (mask.numel === 0) return false;
-    const own = callTensor('aten::diagonal', mask, 0, -2, -1);
-    if (own.any().item() === 1) return false;
-    return callTensor('aten::triu', mask, 1).any().item() === 1;
-  });
-  if (!inverted) return;
+  if (mask.numel === 0 || mask.shape.at(-1) === 1) return;
+  if (!tidy(() => onlyFutureOpen(mask) || isInvertedCausal(mask))) return;
   throw new TypeError(
     `${owner}: ${name} blocks every position from itself and allows later ones, as a mask with ` +
       'true for "blocked" does; here true means "may be attended": pass mask.logicalNot()',
   );
+}
+
+/** Whether no position sees itself or the one before it, but some see later ones. */
+function onlyFutureOpen(mask: Tensor): boolean {
+  if (holds(diagonal(mask, 0)) || holds(diagonal(mask, -1))) return false;
+  return holds(callTensor('aten::triu', mask, 1));
+}
+
+/**
+ * Whether every matrix is what `logicalNot` makes of a causal mask, and one leaves no doubt.
+ * There all that is later is open, and a position sees itself, or the one before it, only where
+ * that is padding: a column that is open to all.
+ */
+function isInvertedCausal(mask: Tensor): boolean {
+  const T = mask.shape.at(-1) as number;
+  // What a causal mask fails at once, before anything of the size of the mask is computed.
+  if (!holdsAll(mask.select(-2, 0).narrow(-1, 1, T - 1))) return false;
+  const eye = callTensor('aten::eye', T, { dtype: 'bool' });
+  const future = callTensor('aten::triu', ones([T, T], { dtype: 'bool' }), 1);
+  const own = diagonal(mask, 0);
+  const openColumn = mask.all(-2);
+  // Masks against empty rows leave the diagonal of padding open, which blocks it here.
+  const openBesideDiagonal = mask.logicalOr(eye).all(-2);
+  const before = diagonal(mask, -1);
+  const [ownLater, openBefore] = [own.narrow(-1, 1, T - 1), openColumn.narrow(-1, 0, T - 1)];
+  const explained = openBesideDiagonal.narrow(-1, 0, T - 1).logicalOr(ownLater);
+  const consistent =
+    holdsAll(mask.logicalOr(future.logicalNot())) &&
+    holdsAll(own.logicalNot().logicalOr(openColumn)) &&
+    holdsAll(before.logicalNot().logicalOr(explained));
+  if (!consistent) return false;
+  // A token that does not see itself while one before it does.
+  return holds(ownLater.logicalNot().logicalAnd(before.logicalNot().logicalOr(openBefore)));
+}
+
+function diagonal(mask: Tensor, offset: number): Tensor {
+  return callTensor('aten::diagonal', mask, offset, -2, -1);
+}
+
+function holds(mask: Tensor): boolean {
+  return mask.any().item() === 1;
+}
+
+function holdsAll(mask: Tensor): boolean {
+  return mask.all().item() === 1;
 }
 
 /**

@@ -99,6 +99,14 @@ describe('reading masks', () => {
 });
 
 describe('masks together', () => {
+  // A single bool mask came back as the caller's own tensor.
+  it('are a tensor of their own, even of one mask', () => {
+    const mask = subsequentMask(2);
+    combineMasks(mask).dispose();
+    expect(mask.toArray()).toEqual(subsequentMask(2).toArray());
+    expect(combineMasks(mask).toArray()).toEqual(mask.toArray());
+  });
+
   it('allow what all of them allow', () => {
     const padding = paddingMask(tensor([[4n, 5n, 0n]]), 0);
     expect(combineMasks(padding, subsequentMask(3)).int().toArray()).toEqual([
@@ -129,6 +137,89 @@ describe("a decoder's mask of the opposite sense", () => {
         /Decoder: tgtMask blocks every position from itself and allows later ones.*logicalNot/,
       );
     }
+  });
+
+  /** Token 3 is padding: `[B, T]` from strings of tokens. */
+  const rows = (...texts: string[]) => tensor(texts.map((text) => [...text].map(BigInt)));
+  const causal = (T: number) => subsequentMask(T);
+  const eye = (T: number) => ones([T, T]).tril().triu().to({ dtype: 'bool' });
+  const within = (T: number, width: number) => ones([1, T, T]).triu(-width).to({ dtype: 'bool' });
+  const decode = (mask: Tensor) => {
+    const [B, T] = [mask.shape.length === 2 ? 1 : (mask.shape[0] as number), mask.shape.at(-1)];
+    const tokens = ones([B, T as number], { dtype: 'int64' });
+    return model.forward(tokens, tokens, null, mask);
+  };
+
+  // The mask was told from its inverse only where no row of the batch had padding.
+  it.each<[string, () => Tensor]>([
+    ['two tokens', () => causal(2)],
+    ['padding in a row', () => targetMask(rows('111', '133'), 3)],
+    ['padding in each row', () => targetMask(rows('1133', '1113'), 3)],
+    ['a row of padding', () => targetMask(rows('3333', '1113'), 3)],
+    ['padding first', () => targetMask(rows('3311', '3111'), 3)],
+    ['padding inside', () => targetMask(rows('1313', '1131'), 3)],
+    ['a window', () => causal(6).logicalAnd(within(6, 2))],
+    [
+      'a window and padding',
+      () => targetMask(rows('111133', '331111'), 3).logicalAnd(within(6, 2)),
+    ],
+    [
+      'rows of padding blocked',
+      () => {
+        const ids = rows('1133', '3111');
+        return targetMask(ids, 3).logicalAnd(paddingMask(ids, 3).transpose(-1, -2));
+      },
+    ],
+    ['the diagonal open for padding', () => targetMask(rows('1133', '3311'), 3).logicalOr(eye(4))],
+    ['one matrix without a batch', () => causal(4).squeeze(0)],
+  ])('is refused with %s, while the right one is taken', (_what, make) => {
+    const mask = make();
+    expect(decode(mask).shape.at(-1)).toBe(4);
+    expect(() => decode(mask.logicalNot())).toThrow(/pass mask\.logicalNot\(\)/);
+  });
+
+  it('is refused where its padding is blocked the right way', () => {
+    const mask = causal(4)
+      .logicalNot()
+      .logicalAnd(paddingMask(rows('1133', '1113'), 3));
+    expect(() => decode(mask)).toThrow(/logicalNot/);
+  });
+
+  it.each<[string, () => Tensor]>([
+    ['all open', () => ones([2, 4, 4], { dtype: 'bool' })],
+    ['all blocked', () => ones([2, 4, 4], { dtype: 'bool' }).logicalNot()],
+    ['padding alone', () => paddingMask(rows('1133', '1113'), 3).expand([2, 4, 4])],
+    ['left padding alone', () => paddingMask(rows('3111', '3311'), 3).expand([2, 4, 4])],
+    ['a prefix', () => causal(4).logicalOr(tensor([[[true, true, false, false]]]))],
+    ['a window to both sides', () => within(5, 1).logicalAnd(within(5, 1).transpose(-1, -2))],
+    ['everything later, itself included', () => ones([1, 4, 4]).triu().to({ dtype: 'bool' })],
+    ['all but itself', () => eye(4).logicalNot()],
+    ['all but itself, of two', () => eye(2).logicalNot()],
+    [
+      'all but itself and padding',
+      () =>
+        eye(4)
+          .logicalNot()
+          .logicalAnd(paddingMask(rows('1113', '1133'), 3)),
+    ],
+    ['all before, not itself', () => ones([1, 4, 4]).tril(-1).to({ dtype: 'bool' })],
+    [
+      'two texts in a row',
+      () =>
+        causal(4).logicalAnd(
+          tensor([
+            [
+              [1, 1, 0, 0],
+              [1, 1, 0, 0],
+              [0, 0, 1, 1],
+              [0, 0, 1, 1],
+            ],
+          ]).eq(1),
+        ),
+    ],
+    ['one token before padding, inverted', () => targetMask(rows('1333'), 3).logicalNot()],
+  ])('is not suspected in a mask with %s', (_what, make) => {
+    expect(decode(make()).shape.at(-1)).toBe(4);
   });
 
   it('is not suspected in masks that block whole sequences, or have one position', () => {
