@@ -15,25 +15,25 @@ export interface HookOptions {
   prepend?: boolean;
 }
 
-/** @returns other inputs for `forward`, or nothing */
+/** @returns other inputs for `forward`; undefined or null: no change */
 export type ForwardPreHook<M extends Module> = (
   module: M,
   inputs: Parameters<M['forward']>,
-) => readonly [...Parameters<M['forward']>] | void;
+) => readonly [...Parameters<M['forward']>] | null | void;
 
-/** @returns another result of `forward`, or nothing */
+/** @returns another result of `forward`; undefined or null: no change */
 export type ForwardHook<M extends Module> = (
   module: M,
   inputs: Parameters<M['forward']>,
   output: ReturnType<M['forward']>,
-) => ReturnType<M['forward']> | void;
+) => ReturnType<M['forward']> | null | void;
 
-/** @returns other gradients for the inputs, or nothing */
+/** @returns other gradients for the inputs; undefined or null: no change */
 export type BackwardHook<M extends Module> = (
   module: M,
   gradInputs: readonly (Tensor | null)[],
   gradOutputs: readonly (Tensor | null)[],
-) => readonly (Tensor | null)[] | void;
+) => readonly (Tensor | null)[] | null | void;
 
 type Hook = (module: Module, ...rest: never[]) => unknown;
 type Forward = (this: Module, ...inputs: unknown[]) => unknown;
@@ -126,7 +126,7 @@ function hookedForward(this: Module, ...given: unknown[]): unknown {
   let inputs = given;
   for (const hook of [...hooks.forwardPre.values()]) {
     const result = call(hook, this, inputs);
-    if (result !== undefined) inputs = checkedInputs(this, result);
+    if (isChange(result)) inputs = checkedInputs(this, hook, result);
   }
   const tap = hooks.backward.size === 0 ? null : tapFor(this, hooks, inputs);
   if (tap !== null) inputs = tap.inputs;
@@ -135,7 +135,7 @@ function hookedForward(this: Module, ...given: unknown[]): unknown {
   let output = forward.apply(this, inputs);
   for (const hook of [...hooks.forward.values()]) {
     const result = call(hook, this, inputs, output);
-    if (result !== undefined) output = result;
+    if (isChange(result)) output = checkedOutput(this, hook, result, output);
   }
   return tap === null ? output : tap.output(output);
 }
@@ -150,7 +150,7 @@ function tapFor(module: Module, hooks: Hooks, inputs: readonly unknown[]): Gradi
       const hook = hooks.backward.get(number);
       if (hook === undefined) continue;
       const result = call(hook, module, gradInputs, gradOutputs);
-      if (result !== undefined) gradInputs = checkedGradients(owner, result, inputs.length);
+      if (isChange(result)) gradInputs = checkedGradients(owner, hook, result, inputs.length);
     }
     return gradInputs;
   });
@@ -160,22 +160,57 @@ function call(hook: Hook, module: Module, ...rest: unknown[]): unknown {
   return (hook as (module: Module, ...rest: unknown[]) => unknown)(module, ...rest);
 }
 
-function checkedInputs(module: Module, result: unknown): unknown[] {
-  if (Array.isArray(result)) return result;
-  throw new TypeError(
-    `${module.constructor.name}: a forward pre-hook must return an array of all inputs or ` +
-      `nothing, got ${describe(result)}`,
-  );
+/** Whether a hook returned something: null stands for PyTorch's None. */
+function isChange(result: unknown): boolean {
+  return result !== undefined && result !== null;
 }
 
-function checkedGradients(owner: string, result: unknown, count: number): Gradients {
+function checkedInputs(module: Module, hook: Hook, result: unknown): unknown[] {
+  if (Array.isArray(result)) return result;
+  throw misfit(module.constructor.name, 'forward pre-hook', hook, result, 'an array of all inputs');
+}
+
+/** Another output of the same kind: hooks in one line often return what they only meant to do. */
+function checkedOutput(module: Module, hook: Hook, result: unknown, output: unknown): unknown {
+  const owner = module.constructor.name;
+  const refuse = (expected: string) => misfit(owner, 'forward hook', hook, result, expected);
+  if (output instanceof Tensor && !(result instanceof Tensor)) throw refuse('a Tensor, as forward');
+  if (Array.isArray(output) && !Array.isArray(result)) throw refuse('an array, as forward');
+  if (typeof result !== 'object' || isPromise(result)) throw refuse('what forward returns');
+  return result;
+}
+
+function checkedGradients(owner: string, hook: Hook, result: unknown, count: number): Gradients {
   const fits =
     Array.isArray(result) &&
     result.length === count &&
     result.every((item) => item === null || item instanceof Tensor);
   if (fits) return result as Gradients;
-  throw new TypeError(
-    `${owner}: a backward hook must return an array with a gradient or null for each of ` +
-      `forward's ${count} arguments, or nothing, got ${describe(result)}`,
+  const expected = `an array with a gradient or null for each of forward's ${count} arguments`;
+  throw misfit(owner, 'backward hook', hook, result, expected);
+}
+
+function misfit(
+  owner: string,
+  kind: string,
+  hook: Hook,
+  result: unknown,
+  expected: string,
+): TypeError {
+  const wayOut = isPromise(result) ? '; hooks must not be async' : '';
+  // Nobody waits for it: should it fail too, that must not end the process.
+  if (isPromise(result)) result.then(undefined, () => undefined);
+  return new TypeError(
+    `${owner}: a ${kind} (${describe(hook)}) must return ${expected}, or nothing, ` +
+      `got ${describe(result)}${wayOut}`,
+  );
+}
+
+function isPromise(value: unknown): value is PromiseLike<unknown> {
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    'then' in value &&
+    typeof value.then === 'function'
   );
 }

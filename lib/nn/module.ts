@@ -163,8 +163,8 @@ export class Module extends ModuleTree {
   }
 
   /**
-   * Calls `hook(module, inputs, output)` after each `forward`; what it returns, unless undefined,
-   * takes the place of the output. See {@link Module.registerForwardPreHook}.
+   * Calls `hook(module, inputs, output)` after each `forward`; what it returns, unless undefined
+   * or null, takes the place of the output, and must be of its kind: a tensor for a tensor. See {@link Module.registerForwardPreHook}.
    */
   registerForwardHook<M extends Module>(
     this: M,

@@ -155,6 +155,65 @@ describe('forward hooks', () => {
   });
 });
 
+describe('results of hooks', () => {
+  it('null changes nothing, as undefined and as None in PyTorch', () => {
+    const linear = doubling();
+    linear.registerForwardPreHook(() => null);
+    linear.registerForwardHook(() => null);
+    linear.registerBackwardHook(() => null);
+    const x = tensor([[3]], { requiresGrad: true });
+    const y = linear.forward(x);
+    y.backward();
+    expect([numbers(y), numbers(x.grad as Tensor)]).toEqual([[6], [2]]);
+  });
+
+  // They took the place of the output, whatever they were.
+  it.each<[string, () => unknown, RegExp]>([
+    ['the length of an array', () => 1, /must return a Tensor, as forward, or nothing, got 1$/],
+    ['false', () => false, /got false/],
+    ['an array', () => [ones([1])], /got an array of 1/],
+    ['a Promise', () => Promise.resolve(1), /got a Promise; hooks must not be async/],
+    ['a Promise that fails', () => Promise.reject(new Error('later')), /got a Promise/],
+  ])('are refused in place of a tensor: %s', (_what, result, message) => {
+    const linear = doubling();
+    linear.registerForwardHook(function spoil() {
+      return result() as never;
+    });
+    expect(() => linear.forward(ones([1, 1]))).toThrow(message);
+    expect(() => linear.forward(ones([1, 1]))).toThrow(
+      /^Linear: a forward hook \(the function spoil\)/,
+    );
+  });
+
+  it('are refused in place of arrays and other results too, by the name of the hook', () => {
+    const both = new Both();
+    both.registerForwardHook(function spoil() {
+      return ones([1]) as never;
+    });
+    expect(() => both.forward(ones([1]), ones([1]))).toThrow(/spoil\) must return an array/);
+    class Named extends Module {
+      override forward(x: Tensor): { x: Tensor } {
+        return { x };
+      }
+    }
+    const named = new Named();
+    const handle = named.registerForwardHook(() => 3 as never);
+    expect(() => named.forward(ones([1]))).toThrow(/must return what forward returns/);
+    handle.remove();
+    named.registerForwardHook((_module, _inputs, { x }) => ({ x: x.neg() }));
+    expect(numbers(named.forward(ones([1])).x)).toEqual([-1]);
+    const linear = doubling();
+    linear.registerForwardPreHook(async function early() {} as never);
+    expect(() => linear.forward(ones([1, 1]))).toThrow(
+      /a forward pre-hook \(the function early\).*got a Promise; hooks must not be async/,
+    );
+    const other = doubling();
+    other.registerBackwardHook(async function late() {} as never);
+    const y = other.forward(tensor([[1]], { requiresGrad: true }));
+    expect(() => y.backward()).toThrow(/a backward hook \(the function late\).*must not be async/);
+  });
+});
+
 describe('hooks and copies', () => {
   it('a clone has the hooks, which handles of the original do not reach', () => {
     const linear = doubling();
