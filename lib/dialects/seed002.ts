@@ -22,6 +22,7 @@ import { checkedNorm, makeNorm } from '../nn/norm.js';
 import type { Norm, NormOptions } from '../nn/norm.js';
 import { PositionalEncoding } from '../nn/positionalEncoding.js';
 import { PositionwiseFeedForward } from '../nn/positionwiseFeedForward.js';
+import { rememberRegistered } from '../nn/registration.js';
 
 /** The post's fixed sizes. */
 const sizes = { vocabSize: 39, maxLen: 50, dModel: 32, h: 4, dFf: 64 };
@@ -141,6 +142,7 @@ export class MultiHead extends Module {
     this.outFc = new Linear(dModel, dModel);
     this.norm = makeNorm(dModel, checkedNorm('MultiHead', norm));
     this.dropout = new Dropout(orDefault(options.dropout, 0.1));
+    rememberRegistered(this);
   }
 
   /**
@@ -205,6 +207,7 @@ export class PositionEmbedding extends PositionalEncoding {
     });
     this.embed = new Embedding(orDefault(options.vocabSize, sizes.vocabSize), dModel);
     normal_(this.embed.weight, 0, 0.1);
+    rememberRegistered(this);
   }
 
   /**
@@ -254,6 +257,7 @@ export class FullyConnectedOutput extends Module {
     this.fc = new FullyConnected(dModel, orDefault(options.dFf, sizes.dFf), { dropout: 0 });
     this.norm = makeNorm(dModel, checkedNorm('FullyConnectedOutput', norm));
     this.dropout = new Dropout(orDefault(options.dropout, 0.1));
+    rememberRegistered(this);
   }
 
   /**

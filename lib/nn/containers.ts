@@ -1,27 +1,57 @@
-import { describe } from '../runtime/options.js';
+import { checkInteger, describe } from '../runtime/options.js';
 import type { Tensor } from '../tensor/tensor.js';
 import { describeModule } from './describeModule.js';
 import { Module } from './module.js';
 import type { TensorModule } from './module.js';
-import { isModule } from './registration.js';
+import { checkMembers, isModule } from './registration.js';
 
 /**
  * A list of modules that are registered under their positions, as `torch.nn.ModuleList`.
  * `list[0]`, `list.at(-1)`, `list.slice(2)`, `for (const module of list)`.
  *
- * A member is replaced by {@link ModuleList.set} or by `list[0] = …`, and taken out by
- * {@link ModuleList.pop}; `delete list[0]` would leave a hole.
+ * A member is replaced by {@link ModuleList.set} or by `list[0] = …`, added by
+ * {@link ModuleList.append} and taken out by {@link ModuleList.pop}. `list[list.length] = …` and
+ * `delete list[0]` would leave members that are not counted, or holes: `parameters()`,
+ * `stateDict()` and all else that looks through the list refuses them.
  */
 export class ModuleList<M extends Module = Module> extends Module implements Iterable<M> {
   // The members are own properties '0', '1', …: JavaScript keeps such keys in numeric order.
   [index: number]: M;
-  /** Number of members. */
-  length = 0;
+  /** What `length` tells: the members counted are '0' to 'count - 1'. */
+  private count = 0;
 
   /** @throws TypeError for anything but modules */
   constructor(modules: Iterable<M> = []) {
     super();
     this.extend(modules);
+  }
+
+  /** Number of members. To set it lower takes out the last ones, as for arrays. */
+  get length(): number {
+    return this.count;
+  }
+
+  /** @throws RangeError for more members than there are, TypeError for what is no integer */
+  set length(length: number) {
+    checkInteger(this.constructor.name, 'length', length, 0, this.count);
+    while (this.count > length) this.pop();
+  }
+
+  /** @internal */
+  [checkMembers](): void {
+    const places = Object.keys(this).filter((key) => /^-?\d/.test(key));
+    const name = this.constructor.name;
+    const uncounted = places.find((key) => !/^\d+$/.test(key) || Number(key) >= this.count);
+    if (uncounted !== undefined) {
+      throw new TypeError(
+        `${name}: there is a member at [${uncounted}], but the length is ${this.count}; ` +
+          'add members with append()',
+      );
+    }
+    if (places.length < this.count) {
+      throw new TypeError(`${name}: members were taken out by delete; use pop(index)`);
+    }
+    for (const key of places) checkMember(this, this[Number(key)]);
   }
 
   /** Adds one member at the end. @throws TypeError for anything but a module */
@@ -38,7 +68,7 @@ export class ModuleList<M extends Module = Module> extends Module implements Ite
   extend(modules: Iterable<M>): this {
     const members = asIterable(this, modules);
     for (const module of members) checkMember(this, module);
-    for (const module of members) this[this.length++] = module;
+    for (const module of members) this[this.count++] = module;
     return this;
   }
 
@@ -51,7 +81,7 @@ export class ModuleList<M extends Module = Module> extends Module implements Ite
     const place = checkedIndex(this, index, this.length);
     for (let later = this.length; later > place; later--) this[later] = this.at(later - 1);
     this[place] = module;
-    this.length++;
+    this.count++;
     return this;
   }
 
@@ -67,7 +97,7 @@ export class ModuleList<M extends Module = Module> extends Module implements Ite
     const place = checkedIndex(this, index, this.length - 1);
     const module = this.at(place);
     for (let later = place + 1; later < this.length; later++) this[later - 1] = this.at(later);
-    delete this[--this.length];
+    delete this[--this.count];
     return module;
   }
 

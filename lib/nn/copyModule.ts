@@ -4,7 +4,7 @@ import { keep, tidy } from '../tensor/scope.js';
 import { Tensor } from '../tensor/tensor.js';
 import type { Module } from './module.js';
 import { Buffer, Parameter } from './parameter.js';
-import { isModule, placesBelow } from './registration.js';
+import { isModule, placesBelow, rememberAs } from './registration.js';
 
 /** The work of `Module.clone`: a deep copy in which ties stay ties. */
 export function copyModule<M extends Module>(module: M): M {
@@ -89,6 +89,7 @@ function copiedProperties(original: object, made: Made): object {
     }
     Object.defineProperty(copy, key, descriptor);
   }
+  if (isModule(original)) rememberAs(original, copy as Module);
   return copy;
 }
 

@@ -11,6 +11,7 @@ import { Module } from './module.js';
 import type { TensorModule } from './module.js';
 import type { Norm } from './norm.js';
 import { PackedMask } from './packedSequences.js';
+import { rememberRegistered } from './registration.js';
 import { SublayerConnection } from './sublayerConnection.js';
 
 /**
@@ -60,6 +61,7 @@ export class DecoderLayer extends Module {
     this.feedForward = feedForward;
     this.sublayers = intoClones(new SublayerConnection(size, options), 3);
     this.size = size;
+    rememberRegistered(this);
   }
 
   /**
@@ -103,6 +105,7 @@ export class Decoder extends Module {
     super();
     this.layers = clones(layer, N);
     this.norm = finalNormOf('Decoder', layer, options);
+    rememberRegistered(this);
   }
 
   /**

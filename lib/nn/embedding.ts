@@ -8,6 +8,7 @@ import { checkIds, checkSameDevice } from './check.js';
 import { normal_ } from './init.js';
 import { Module } from './module.js';
 import { Parameter } from './parameter.js';
+import { rememberRegistered } from './registration.js';
 
 /** A table of vectors looked up by id, as `torch.nn.Embedding`. */
 export class Embedding extends Module {
@@ -36,6 +37,7 @@ export class Embedding extends Module {
     this.count = checkInteger('Embedding', 'count', count, 1);
     this.dimension = checkInteger('Embedding', 'dimension', dimension, 1);
     this.weight = normal_(tidy(() => new Parameter(empty([count, dimension]))));
+    rememberRegistered(this);
   }
 
   /**

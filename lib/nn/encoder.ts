@@ -10,6 +10,7 @@ import { Module } from './module.js';
 import type { TensorModule } from './module.js';
 import type { Norm } from './norm.js';
 import type { PackedMask } from './packedSequences.js';
+import { rememberRegistered } from './registration.js';
 import { SublayerConnection } from './sublayerConnection.js';
 
 /** Self-attention, then feed-forward, each in a residual connection (paper, section 3.1). */
@@ -50,6 +51,7 @@ export class EncoderLayer extends Module {
     this.feedForward = feedForward;
     this.sublayers = intoClones(new SublayerConnection(size, options), 2);
     this.size = size;
+    rememberRegistered(this);
   }
 
   /**
@@ -83,6 +85,7 @@ export class Encoder extends Module {
     super();
     this.layers = clones(layer, N);
     this.norm = finalNormOf('Encoder', layer, options);
+    rememberRegistered(this);
   }
 
   /**

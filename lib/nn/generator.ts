@@ -4,6 +4,7 @@ import type { Tensor } from '../tensor/tensor.js';
 import { Linear } from './linear.js';
 import type { LinearOptions } from './linear.js';
 import { Module } from './module.js';
+import { rememberRegistered } from './registration.js';
 
 /** From the decoder's vectors to log-probabilities of the next token (paper, section 3.4). */
 export class Generator extends Module {
@@ -22,6 +23,7 @@ export class Generator extends Module {
     super();
     checkOptions('Generator', options, ['bias']);
     this.proj = new Linear(dModel, vocabSize, options);
+    rememberRegistered(this);
   }
 
   /**

@@ -6,6 +6,7 @@ import type { Tensor } from '../tensor/tensor.js';
 import { checkChoice, checkFeatures, checkPositive } from './check.js';
 import { Module } from './module.js';
 import { Parameter } from './parameter.js';
+import { rememberRegistered } from './registration.js';
 
 /** Options of {@link LayerNorm}; the defaults are seed 001's. */
 export interface LayerNormOptions {
@@ -76,6 +77,7 @@ export class LayerNorm extends Module {
     this.names = { scale: 'a_2', shift: 'b_2', ...options.names };
     this.scale = tidy(() => new Parameter(ones([features])));
     this.shift = tidy(() => new Parameter(zeros([features])));
+    rememberRegistered(this);
   }
 
   override stateNameOf(property: string): string {

@@ -11,6 +11,7 @@ import { Parameter } from './parameter.js';
 import type { PositionalEncodingOptions } from './positionalEncoding.js';
 import { checkPackedRows, type PackedSequences } from './packedSequences.js';
 import { checkPositions } from './positionTable.js';
+import { rememberRegistered } from './registration.js';
 
 /** Options of {@link LearnedPositions}, as of `PositionalEncoding` (whose formula it has not). */
 export type LearnedPositionsOptions = Omit<PositionalEncodingOptions, 'formula'>;
@@ -36,6 +37,7 @@ export class LearnedPositions extends Module {
     const maxLen = checkInteger(owner, 'maxLen', orDefault(options.maxLen, 200), 1);
     this.dropout = new Dropout(orDefault(options.dropout, 0.1));
     this.pe = normal_(tidy(() => new Parameter(empty([1, maxLen, dModel]))));
+    rememberRegistered(this);
   }
 
   /** Number of positions in the table. */

@@ -9,6 +9,7 @@ import { checkFeatures } from './check.js';
 import { kaimingUniform_, uniform_ } from './init.js';
 import { Module } from './module.js';
 import { Parameter } from './parameter.js';
+import { rememberRegistered } from './registration.js';
 
 /** Options of {@link Linear}. */
 export interface LinearOptions {
@@ -48,6 +49,7 @@ export class Linear extends Module {
         bound,
       );
     }
+    rememberRegistered(this);
   }
 
   /**

@@ -13,6 +13,7 @@ import { checkEmptyRows } from './mask.js';
 import type { EmptyRows } from './mask.js';
 import { Module } from './module.js';
 import { PackedMask, checkPackedRows } from './packedSequences.js';
+import { rememberRegistered } from './registration.js';
 import { RotaryPositions } from './rotaryPositions.js';
 import type { RotaryPositionsOptions } from './rotaryPositions.js';
 
@@ -85,6 +86,7 @@ export class MultiHeadedAttention extends Module {
     this.dropout = new Dropout(orDefault(options.dropout, 0.1));
     this.rotary =
       options.rotary === undefined ? null : new RotaryPositions(this.dK, options.rotary);
+    rememberRegistered(this);
   }
 
   /**

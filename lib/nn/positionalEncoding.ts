@@ -13,6 +13,7 @@ import type { BufferForm } from './module.js';
 import { Buffer } from './parameter.js';
 import { checkPackedRows, type PackedSequences } from './packedSequences.js';
 import { checkPositions } from './positionTable.js';
+import { rememberRegistered } from './registration.js';
 
 /** Options of {@link PositionalEncoding}. */
 export interface PositionalEncodingOptions {
@@ -60,6 +61,7 @@ export class PositionalEncoding extends Module {
     );
     this.dropout = new Dropout(orDefault(options.dropout, 0.1));
     this.pe = tidy(() => new Buffer(this.table(maxLen, 'float32', 'cpu')));
+    rememberRegistered(this);
   }
 
   /** Number of positions in the table. */

@@ -7,6 +7,7 @@ import { checkChoice, checkFeatures } from './check.js';
 import { Dropout } from './dropout.js';
 import { Linear } from './linear.js';
 import { Module } from './module.js';
+import { rememberRegistered } from './registration.js';
 
 /** Between the two layers of a feed-forward, see {@link PositionwiseFeedForward}. */
 export type Activation = 'relu' | 'gelu' | 'swiglu';
@@ -65,6 +66,7 @@ export class PositionwiseFeedForward extends Module {
     this.w2 = new Linear(dFf, dModel, { bias });
     this.w3 = this.activation === 'swiglu' ? new Linear(dModel, dFf, { bias }) : null;
     this.dropout = new Dropout(orDefault(options.dropout, 0.1));
+    rememberRegistered(this);
   }
 
   /**

@@ -1,8 +1,10 @@
 /**
  * What a module has registered. Nothing is recorded at assignment: the own properties are looked
  * through whenever asked, so class fields, constructor assignments and later changes all count,
- * with `useDefineForClassFields` on or off.
+ * with `useDefineForClassFields` on or off. What was found is remembered, so that something else
+ * under the name of a parameter, buffer or module is an error when next asked, not a parameter less.
  */
+import { describe } from '../runtime/options.js';
 import { Buffer, Parameter } from './parameter.js';
 import type { Module } from './module.js';
 
@@ -34,11 +36,58 @@ export interface Registered {
   readonly children: Entry<Module>[];
 }
 
+/** Key of the method by which a container refuses members that it does not know of. @internal */
+export const checkMembers = Symbol('torchformer.checkMembers');
+
+type Kind = keyof Registered;
+
+/** What each property of a module was registered as when last asked. */
+const remembered = new WeakMap<Module, Map<string, Kind>>();
+
+function kindOf(value: object): Kind | undefined {
+  if (value instanceof Parameter) return 'parameters';
+  if (value instanceof Buffer) return 'buffers';
+  return isModule(value) ? 'children' : undefined;
+}
+
 /**
- * @throws TypeError when two properties share a state name, a name holds a dot, or an array, map,
- *   set or plain object hides modules or parameters
+ * Remembers what is registered by now, for the end of a constructor: else a parameter that is
+ * replaced by a plain tensor before anything was asked for would go unnoticed.
+ */
+export function rememberRegistered(module: Module): void {
+  for (const property of Object.keys(module)) {
+    const value: unknown = Object.getOwnPropertyDescriptor(module, property)?.value;
+    const kind = typeof value === 'object' && value !== null ? kindOf(value) : undefined;
+    if (kind !== undefined) remember(module, property, kind);
+  }
+}
+
+/** A copy has registered what its original has. */
+export function rememberAs(original: Module, copy: Module): void {
+  const kinds = remembered.get(original);
+  if (kinds !== undefined) remembered.set(copy, new Map(kinds));
+}
+
+function remember(module: Module, property: string, kind: Kind): void {
+  const kinds = remembered.get(module);
+  if (kinds === undefined) remembered.set(module, new Map([[property, kind]]));
+  else kinds.set(property, kind);
+}
+
+/** What was deleted or made non-enumerable is given up on purpose. */
+function forgetAllBut(module: Module, properties: readonly string[]): void {
+  const kinds = remembered.get(module);
+  if (kinds === undefined || kinds.size === 0) return;
+  const present = new Set(properties);
+  for (const property of kinds.keys()) if (!present.has(property)) kinds.delete(property);
+}
+
+/**
+ * @throws TypeError when two properties share a state name, a name holds a dot, an array, map, set
+ *   or plain object hides modules, parameters or buffers, or something else took the place of one
  */
 export function registeredIn(module: Module): Registered {
+  (module as { [checkMembers]?: () => void })[checkMembers]?.();
   const registered: Registered = { parameters: [], buffers: [], children: [] };
   const names = new Map<string, string>();
   const add = <T extends object>(list: Entry<T>[], entry: Entry<T>) => {
@@ -46,23 +95,20 @@ export function registeredIn(module: Module): Registered {
     names.set(entry.name, entry.property);
     list.push(entry);
   };
-  for (const property of Object.keys(module)) {
+  const properties = Object.keys(module);
+  forgetAllBut(module, properties);
+  for (const property of properties) {
     // Data properties only: to read a getter might run anything.
     const value: unknown = Object.getOwnPropertyDescriptor(module, property)?.value;
-    if (typeof value !== 'object' || value === null) continue;
-    const list =
-      value instanceof Parameter
-        ? registered.parameters
-        : value instanceof Buffer
-          ? registered.buffers
-          : isModule(value)
-            ? registered.children
-            : undefined;
-    if (list === undefined) {
-      refuseHidden(module, property, value);
+    if (value === undefined || value === null) continue;
+    const kind = typeof value === 'object' ? kindOf(value) : undefined;
+    if (kind === undefined) {
+      refuseReplaced(module, property, value);
+      if (typeof value === 'object') refuseHidden(module, property, value);
       continue;
     }
-    add<object>(list, { property, name: module.stateNameOf(property), value });
+    remember(module, property, kind);
+    add<object>(registered[kind], { property, name: module.stateNameOf(property), value });
   }
   const members = (module as { [memberModules]?: ReadonlyMap<string, Module> })[memberModules];
   for (const [name, value] of members ?? []) {
@@ -89,18 +135,56 @@ function checkName(
   }
 }
 
-/** Plain collections are not looked into: what is in them would be neither trained nor saved. */
+/** As PyTorch's "cannot assign … as parameter 'weight' (torch.nn.Parameter or None expected)". */
+function refuseReplaced(module: Module, property: string, value: unknown): void {
+  const kind = remembered.get(module)?.get(property);
+  if (kind === undefined) return;
+  const { what, expected, wayOut } = {
+    parameters: {
+      what: 'parameter',
+      expected: 'a Parameter',
+      wayOut: `wrap a tensor, new Parameter(tensor), or copy it, module.${property}.detach().copy_(tensor)`,
+    },
+    buffers: { what: 'buffer', expected: 'a Buffer', wayOut: 'wrap a tensor: new Buffer(tensor)' },
+    children: { what: 'submodule', expected: 'a Module', wayOut: 'make it a class of Module' },
+  }[kind];
+  throw new TypeError(
+    `${module.constructor.name}: cannot have ${describe(value)} as ${what} "${property}" ` +
+      `(${expected} or null expected): it would be neither trained, moved nor saved; ${wayOut} ` +
+      '(what is no state belongs in a property of another name)',
+  );
+}
+
+/** How many collections inside each other, and values in them, are looked through. */
+const hiddenDepth = 4;
+const hiddenValues = 10_000;
+
+/** Plain collections hide what is in them: it would be neither trained nor saved. */
 function refuseHidden(module: Module, property: string, value: object): void {
-  const [kind, values] = contents(value);
-  for (const item of values) {
-    if (!isModule(item) && !(item instanceof Parameter)) continue;
-    const list = kind === 'an array' || kind === 'a Set' ? 'ModuleList' : 'ModuleDict';
-    throw new TypeError(
-      `${module.constructor.name}: property "${property}" is ${kind} with a ` +
-        `${item.constructor.name} in it, which would be neither trained nor saved; ` +
-        `use a ${list} (to keep it out on purpose, make the property non-enumerable)`,
-    );
+  const [kind] = contents(value);
+  const hidden = hiddenIn(value, hiddenDepth, { left: hiddenValues });
+  if (hidden === null) return;
+  const wayOut =
+    hidden instanceof Buffer
+      ? 'make it a property of its own'
+      : `use a ${kind === 'an array' || kind === 'a Set' ? 'ModuleList' : 'ModuleDict'}`;
+  throw new TypeError(
+    `${module.constructor.name}: property "${property}" is ${kind} with a ` +
+      `${hidden.constructor.name} in it, which would be neither trained nor saved; ` +
+      `${wayOut} (to keep it out on purpose, make the property non-enumerable)`,
+  );
+}
+
+/** The first module, parameter or buffer in collections inside each other. */
+function hiddenIn(value: object, depth: number, budget: { left: number }): object | null {
+  for (const item of contents(value)[1]) {
+    if (budget.left-- <= 0) return null;
+    if (typeof item !== 'object' || item === null) continue;
+    if (kindOf(item) !== undefined) return item;
+    const hidden = depth > 1 ? hiddenIn(item, depth - 1, budget) : null;
+    if (hidden !== null) return hidden;
   }
+  return null;
 }
 
 function contents(value: object): [kind: string, values: Iterable<unknown>] {

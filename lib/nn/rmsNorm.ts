@@ -6,6 +6,7 @@ import type { Tensor } from '../tensor/tensor.js';
 import { checkFeatures, checkPositive } from './check.js';
 import { Module } from './module.js';
 import { Parameter } from './parameter.js';
+import { rememberRegistered } from './registration.js';
 
 /** Options of {@link RMSNorm}. */
 export interface RMSNormOptions {
@@ -33,6 +34,7 @@ export class RMSNorm extends Module {
     this.features = checkInteger('RMSNorm', 'features', features, 1);
     this.eps = checkPositive('RMSNorm', 'eps', orDefault(options.eps, 1e-6));
     this.weight = tidy(() => new Parameter(ones([features])));
+    rememberRegistered(this);
   }
 
   /**

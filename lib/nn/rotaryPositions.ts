@@ -12,6 +12,7 @@ import type { BufferForm } from './module.js';
 import { Buffer } from './parameter.js';
 import { sinusoidTable } from './positionalEncoding.js';
 import { checkPositions } from './positionTable.js';
+import { rememberRegistered } from './registration.js';
 
 /** Options of {@link RotaryPositions}. */
 export interface RotaryPositionsOptions {
@@ -49,6 +50,7 @@ export class RotaryPositions extends Module {
     const maxLen = checkInteger(owner, 'maxLen', orDefault(options.maxLen, 200), 1);
     const data = () => this.angles(maxLen, 'float32', 'cpu');
     this.table = tidy(() => new Buffer(data(), { persistent: false }));
+    rememberRegistered(this);
   }
 
   /** Number of positions in the table. */

@@ -5,6 +5,7 @@ import { Dropout } from './dropout.js';
 import { Module } from './module.js';
 import { checkedNorm, makeNorm } from './norm.js';
 import type { Norm, NormConfig, NormOptions } from './norm.js';
+import { rememberRegistered } from './registration.js';
 
 /** Where the norm is: on a sublayer's input, or on the residual sum. */
 export type NormOrder = 'pre' | 'post';
@@ -47,6 +48,7 @@ export class SublayerConnection extends Module {
     this.normConfig = checkedNorm(owner, options.norm);
     this.norm = makeNorm(size, this.normConfig);
     this.dropout = new Dropout(orDefault(options.dropout, 0.1));
+    rememberRegistered(this);
   }
 
   /**

@@ -2,6 +2,7 @@ import { tidy } from '../tensor/scope.js';
 import type { Tensor } from '../tensor/tensor.js';
 import { Embedding } from './embedding.js';
 import { Module } from './module.js';
+import { rememberRegistered } from './registration.js';
 
 /**
  * Token vectors times √dModel (paper, section 3.4; seed 001). The table starts as normal(0, 1), an
@@ -22,6 +23,7 @@ export class TransformerEmbedding extends Module {
     super();
     this.embedding = new Embedding(vocabSize, dModel);
     this.dModel = dModel;
+    rememberRegistered(this);
   }
 
   /**

@@ -47,6 +47,39 @@ describe('ModuleList', () => {
     expect(list.length).toBe(1);
   });
 
+  // They stayed registered, but were in no loop, or in loops and not registered.
+  it.each<[string, (list: ModuleList) => unknown, RegExp]>([
+    [
+      'behind the end',
+      (list) => (list[2] = linear()),
+      /a member at \[2\], but the length is 2; add/,
+    ],
+    ['further behind', (list) => (list[7] = linear()), /a member at \[7\].*append\(\)/],
+    ['before the start', (list) => (list[-1] = linear()), /a member at \[-1\]/],
+    ['out of a hole', (list) => delete list[0], /taken out by delete; use pop\(index\)/],
+    ['out of the end', (list) => delete list[1], /taken out by delete/],
+    ['that is no module', (list) => (list[0] = 3 as never), /members must be modules, got 3/],
+  ])('refuses a member %s when it is looked through', (_where, spoil, message) => {
+    const list = new ModuleList([linear(), linear()]);
+    spoil(list);
+    for (const use of [() => list.parameters(), () => list.stateDict(), () => list.train()]) {
+      expect(use).toThrow(message);
+    }
+  });
+
+  it('is cut by its length as an array, and never grown', () => {
+    const list = new ModuleList([linear(), linear(), linear()]);
+    list.length = 1;
+    expect([[...list].length, keys(list)]).toEqual([1, ['0.weight']]);
+    expect(() => (list.length = 2)).toThrow('ModuleList: length must be an integer from 0 to 1');
+    expect(() => (list.length = null as never)).toThrow(TypeError);
+    list.length = 0;
+    expect([list.length, list.parameters()]).toEqual([0, []]);
+    const net = new Sequential({ a: linear(), b: linear() });
+    net.length = 1;
+    expect(keys(net.append(linear()))).toEqual(['a.weight', '0.weight']);
+  });
+
   it('copies its members when cloned', () => {
     const list = new ModuleList([linear(), linear()]);
     const copy = list.clone().append(linear());

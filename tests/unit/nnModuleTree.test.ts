@@ -1,14 +1,24 @@
 import { describe, expect, it } from 'vitest';
 import {
   Buffer,
+  Embedding,
+  Generator,
+  LayerNorm,
+  LearnedPositions,
   Linear,
   Module,
   ModuleList,
   ones,
   Parameter,
+  PositionalEncoding,
+  PositionwiseFeedForward,
+  RMSNorm,
+  seed002,
   Sequential,
+  SublayerConnection,
   zeros,
 } from 'torchformer';
+import type { Tensor } from 'torchformer';
 
 /** `x` and `z` are one module, `y.weight` is `x.weight`: PyTorch's listings are below. */
 class Shared extends Module {
@@ -201,6 +211,98 @@ describe('a module inside itself', () => {
   });
 });
 
+// `linear.weight = tensor` took the weight out of parameters and state dicts without a word.
+describe('something else in the place of', () => {
+  class Holder extends Module {
+    gain = new Parameter(ones([1]));
+    count = new Buffer(zeros([1]));
+    inner = new Linear(1, 1);
+  }
+  type Change = (module: Holder & Record<string, unknown>) => void;
+  const uses: [string, (module: Module) => unknown][] = [
+    ['parameters', (module) => module.parameters()],
+    ['namedBuffers', (module) => module.namedBuffers()],
+    ['stateDict', (module) => module.stateDict()],
+    ['loadStateDict', (module) => module.loadStateDict({ gain: ones([1]) })],
+    ['to', (module) => module.to('float64')],
+    ['train', (module) => module.train()],
+    ['clone', (module) => module.clone()],
+  ];
+
+  it.each<[string, Change, RegExp]>([
+    [
+      'a parameter, a tensor',
+      (module) => (module.gain = ones([1]) as never),
+      /^Holder: cannot have a Tensor as parameter "gain" \(a Parameter or null expected\).*new Parameter\(tensor\)/,
+    ],
+    [
+      'a parameter, a number',
+      (module) => (module.gain = 3 as never),
+      /cannot have 3 as parameter "gain"/,
+    ],
+    [
+      'a buffer, a tensor',
+      (module) => (module.count = ones([1]) as never),
+      /a Tensor as buffer "count" \(a Buffer or null expected\).*new Buffer\(tensor\)/,
+    ],
+    [
+      'a module, a function',
+      (module) => (module.inner = ((x: Tensor) => x) as never),
+      /the function .* as submodule "inner" \(a Module or null expected\)/,
+    ],
+    [
+      'a module, an object',
+      (module) => (module.inner = { forward: 1 } as never),
+      /an Object as submodule/,
+    ],
+  ])('%s, is refused by all that looks through a module', (_what, change, message) => {
+    for (const [, use] of uses) {
+      const module = new Holder() as Holder & Record<string, unknown>;
+      module.parameters();
+      const copy = module.clone();
+      for (const one of [module, copy]) {
+        change(one);
+        expect(() => use(one)).toThrow(TypeError);
+        expect(() => use(one)).toThrow(message);
+      }
+    }
+  });
+
+  it.each<[string, () => Module, string]>([
+    ['Linear', () => new Linear(2, 2), 'weight'],
+    ['LayerNorm', () => new LayerNorm(2), 'scale'],
+    ['RMSNorm', () => new RMSNorm(2), 'weight'],
+    ['Embedding', () => new Embedding(2, 2), 'weight'],
+    ['LearnedPositions', () => new LearnedPositions(2), 'pe'],
+    ['PositionalEncoding', () => new PositionalEncoding(2), 'pe'],
+    ['SublayerConnection', () => new SublayerConnection(2), 'norm'],
+    ['Generator', () => new Generator(2, 2), 'proj'],
+    ['PositionwiseFeedForward', () => new PositionwiseFeedForward(2, 2), 'w1'],
+    ['seed002.MultiHead', () => new seed002.MultiHead(), 'fcQ'],
+  ])('a part of a new %s is refused, whatever was asked for before', (_name, make, property) => {
+    const module = make() as Module & Record<string, unknown>;
+    module[property] = ones([2, 2]);
+    expect(() => module.parameters()).toThrow(
+      new RegExp(`cannot have a Tensor as .*"${property}"`),
+    );
+  });
+
+  it('may be null, another of its kind or of another kind, or nothing', () => {
+    const module = new Holder() as Holder & Record<string, unknown>;
+    module.parameters();
+    module.gain = null as never;
+    module.inner = new Sequential() as never;
+    module.count = new Parameter(zeros([1])) as never;
+    expect(module.namedParameters().map(([name]) => name)).toEqual(['count']);
+    module.gain = new Parameter(ones([1]));
+    expect([...module.stateDict().keys()]).toEqual(['gain', 'count']);
+    Reflect.deleteProperty(module, 'gain');
+    expect(module.parameters()).toHaveLength(1);
+    module.gain = ones([1]) as never;
+    expect(module.parameters()).toHaveLength(1);
+  });
+});
+
 describe('modules hidden in plain collections', () => {
   it.each<[string, (linear: Linear) => unknown, RegExp]>([
     ['an array', (linear) => [linear], /is an array with a Linear in it.*ModuleList/],
@@ -208,11 +310,33 @@ describe('modules hidden in plain collections', () => {
     ['an object', (linear) => ({ a: linear }), /is an object with a Linear.*ModuleDict/],
     ['a map', (linear) => new Map([['a', linear]]), /is a Map with a Linear.*ModuleDict/],
     ['an array of parameters', ({ weight }) => [weight], /is an array with a Parameter/],
+    ['an array of buffers', () => [new Buffer(ones([1]))], /with a Buffer.*property of its own/],
+    ['an array of arrays', (linear) => [[linear]], /is an array with a Linear in it.*ModuleList/],
+    ['an object of objects', (linear) => ({ b: { c: linear } }), /is an object with a Linear/],
+    ['a map of arrays', (linear) => new Map([['a', [linear]]]), /is a Map with a Linear/],
+    [
+      'pairs',
+      (linear) => [
+        ['a', 1],
+        ['b', { linear }],
+      ],
+      /is an array with a Linear/,
+    ],
   ])('are refused in %s, since they would be neither trained nor saved', (_kind, hide, message) => {
     class Hiding extends Module {
       parts = hide(new Linear(1, 1));
     }
     expect(() => new Hiding().parameters()).toThrow(message);
+  });
+
+  it('are not looked for in endless or huge collections', () => {
+    class Holding extends Module {
+      ring: unknown[] = [];
+      table = Array.from({ length: 20_000 }, () => [1, 2, 3]);
+    }
+    const module = new Holding();
+    module.ring.push(module.ring, [module.ring]);
+    expect(module.parameters()).toEqual([]);
   });
 });
 
