@@ -9,21 +9,35 @@
 export function checkOptions(owner: string, options: unknown, valid: readonly string[]): void {
   if (options === undefined) return;
   if (typeof options !== 'object' || options === null || Array.isArray(options)) {
-    throw new TypeError(`${owner}: options must be an object, got ${describe(options)}`);
+    throw new TypeError(
+      `${owner}: options must be an object, got ${describe(options)}; ${wayOut(options, valid)}`,
+    );
   }
-  // A signal or a Map has no keys of its own either, and would pass for `{}`.
-  if (Object.keys(options).length === 0 && !isPlain(options)) {
+  const unknown = Object.keys(options).find((key) => !valid.includes(key));
+  // What is meant for an option, such as a tensor for `mask`, has keys that are nobody's business.
+  // A signal or a Map has no keys of its own, and would pass for `{}`.
+  if (!isPlain(options) && (unknown !== undefined || Object.keys(options).length === 0)) {
     throw new TypeError(
       `${owner}: options must be an object such as { ${valid.join(', ')} }, got ${describe(options)}`,
     );
   }
-  for (const key of Object.keys(options)) {
-    if (!valid.includes(key)) {
-      throw new TypeError(
-        `${owner}: unknown option "${key}"; valid options: ${[...valid].sort().join(', ')}`,
-      );
-    }
+  if (unknown !== undefined) {
+    throw new TypeError(`${owner}: unknown option "${unknown}"; valid options: ${sorted(valid)}`);
   }
+}
+
+/** How to pass a value that came in place of the options: positions have no meaning here. */
+function wayOut(value: unknown, valid: readonly string[]): string {
+  const [only] = valid.length === 1 ? valid : [];
+  const isProbability = typeof value === 'number' && value >= 0 && value <= 1;
+  const name = only ?? (isProbability && valid.includes('dropout') ? 'dropout' : undefined);
+  return name !== undefined && ['number', 'boolean'].includes(typeof value)
+    ? `pass { ${name}: ${String(value)} }; valid options: ${sorted(valid)}`
+    : `valid options: ${sorted(valid)}`;
+}
+
+function sorted(names: readonly string[]): string {
+  return [...names].sort().join(', ');
 }
 
 /** Whether an object is of no class; in any realm, as test runners have several. */
