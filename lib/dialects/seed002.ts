@@ -265,6 +265,7 @@ export class FullyConnectedOutput extends Module {
    * @returns the same shape
    */
   override forward(input: Tensor): Tensor {
+    checkTensor('FullyConnectedOutput', 'input', input);
     const { fc, norm: own, dropout } = this;
     return tidy(() => input.add(dropout.forward(fc.forward(own.forward(input)))));
   }

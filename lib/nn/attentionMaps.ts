@@ -1,4 +1,4 @@
-import { describe } from '../runtime/options.js';
+import { checkObject, describe } from '../runtime/options.js';
 import { noGrad } from '../tensor/autograd.js';
 import { tidy } from '../tensor/scope.js';
 import type { Tensor } from '../tensor/tensor.js';
@@ -45,6 +45,7 @@ export function attentionMaps(model: Transformer, input: AttentionMapsInput): At
   if (!(model instanceof Transformer)) {
     throw new TypeError(`attentionMaps: model must be a Transformer, got ${describe(model)}`);
   }
+  checkObject('attentionMaps', 'input', input, 'a Batch or { src, tgt, … }');
   const encoderLayers = [...model.encoder.layers];
   const decoderLayers = [...model.decoder.layers];
   const places = {

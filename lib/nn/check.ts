@@ -2,6 +2,8 @@
 import { describe } from '../runtime/options.js';
 import { checkTensor, formatShape } from '../tensor/check.js';
 import type { Tensor } from '../tensor/tensor.js';
+import type { Module } from './module.js';
+import { isModule } from './registration.js';
 
 /**
  * Checks an input whose last dimension has a fixed size and that meets a weight.
@@ -95,4 +97,10 @@ export function checkChoice<T extends string>(
   const quoted = valid.map((choice) => `'${choice}'`);
   const choices = [quoted.slice(0, -1).join(', '), quoted.at(-1)].join(' or ');
   throw new TypeError(`${owner}: ${name} must be ${choices}, got ${describe(value)}`);
+}
+
+/** @throws TypeError unless `value` is a module, which registers the parameters inside it */
+export function checkModule(owner: string, name: string, value: unknown): asserts value is Module {
+  if (isModule(value)) return;
+  throw new TypeError(`${owner}: ${name} must be a Module, got ${describe(value)}`);
 }

@@ -1,4 +1,4 @@
-import { checkInteger, describe } from '../runtime/options.js';
+import { checkInteger, checkNumber, describe } from '../runtime/options.js';
 import type { Tensor } from '../tensor/tensor.js';
 import { describeModule } from './describeModule.js';
 import { Module } from './module.js';
@@ -108,6 +108,7 @@ export class ModuleList<M extends Module = Module> extends Module implements Ite
 
   /** A new list of the same modules from `start` up to but not including `end`, as for arrays. */
   slice(start?: number, end?: number): ModuleList<M> {
+    checkRange(this, start, end);
     return new ModuleList([...this].slice(start, end));
   }
 
@@ -180,6 +181,7 @@ export class Sequential extends ModuleList<TensorModule> {
 
   /** The same modules from `start` to before `end`, under the names they have here, as PyTorch's. */
   override slice(start?: number, end?: number): Sequential {
+    checkRange(this, start, end);
     const names = this.memberNames ?? Array.from(this, (_, index) => String(index));
     const part = new Sequential(...[...this].slice(start, end));
     const kept = names.slice(start, end);
@@ -248,6 +250,16 @@ function asIterable<M>(list: Module, modules: Iterable<M>): M[] {
   );
 }
 
+/** @throws TypeError unless both ends are numbers or left out */
+function checkRange(list: Module, start: unknown, end: unknown): void {
+  for (const [name, value] of [
+    ['start', start],
+    ['end', end],
+  ] as const) {
+    if (value !== undefined) checkNumber(list.constructor.name, name, value);
+  }
+}
+
 function checkMember(list: Module, module: unknown): void {
   if (isModule(module)) return;
   throw new TypeError(`${list.constructor.name}: members must be modules, got ${describe(module)}`);
@@ -255,6 +267,11 @@ function checkMember(list: Module, module: unknown): void {
 
 /** The position from the start. @param last the greatest that is allowed */
 function checkedIndex(list: Module & { length: number }, index: number, last: number): number {
+  if (typeof index !== 'number') {
+    throw new TypeError(
+      `${list.constructor.name}: index must be an integer, got ${describe(index)}`,
+    );
+  }
   const position = index < 0 ? list.length + index : index;
   if (Number.isInteger(position) && position >= 0 && position <= last) return position;
   throw new RangeError(

@@ -1,6 +1,7 @@
 import { checkOptions } from '../runtime/options.js';
 import { tidy } from '../tensor/scope.js';
 import type { Tensor } from '../tensor/tensor.js';
+import { checkModule } from './check.js';
 import { clones, intoClones } from './clones.js';
 import type { ModuleList } from './containers.js';
 import { finalNormOf, layerOptionNames } from './layerStack.js';
@@ -45,7 +46,8 @@ export class DecoderLayer extends Module {
    * @param selfAttn from queries, keys and values `[B, T, size]` to `[B, T, size]`
    * @param srcAttn from queries `[B, T, size]`, keys and values `[B, S, size]` to `[B, T, size]`
    * @param feedForward from `[B, T, size]` to the same
-   * @throws TypeError, RangeError for an option that SublayerConnection refuses
+   * @throws TypeError for parts that are no modules; TypeError, RangeError for an option that
+   *   SublayerConnection refuses
    */
   constructor(
     size: number,
@@ -56,6 +58,9 @@ export class DecoderLayer extends Module {
   ) {
     super();
     checkOptions('DecoderLayer', options, layerOptionNames);
+    checkModule('DecoderLayer', 'selfAttn', selfAttn);
+    checkModule('DecoderLayer', 'srcAttn', srcAttn);
+    checkModule('DecoderLayer', 'feedForward', feedForward);
     this.selfAttn = selfAttn;
     this.srcAttn = srcAttn;
     this.feedForward = feedForward;
@@ -70,6 +75,7 @@ export class DecoderLayer extends Module {
    * @param srcMask which positions of `memory` may be attended, usually `[B, 1, S]`; null: all
    * @param tgtMask which target positions each may attend, usually `[B, T, T]`; null: all
    * @returns `[B, T, size]`
+   * @throws RangeError naming the shapes that do not fit, TypeError for dtypes and devices
    */
   override forward(
     input: Tensor,
@@ -114,7 +120,8 @@ export class Decoder extends Module {
    * @param srcMask which positions of `memory` may be attended, usually `[B, 1, S]`; null: all
    * @param tgtMask which target positions each may attend, usually `[B, T, T]`; null: all
    * @returns `[B, T, dModel]`
-   * @throws TypeError for a `tgtMask` of the opposite sense, as far as it can be told
+   * @throws RangeError naming the shapes that do not fit; TypeError for dtypes, devices, and a
+   *   `tgtMask` of the opposite sense, as far as it can be told
    */
   override forward(
     input: Tensor,

@@ -1,6 +1,7 @@
 import { checkOptions } from '../runtime/options.js';
 import { tidy } from '../tensor/scope.js';
 import type { Tensor } from '../tensor/tensor.js';
+import { checkModule } from './check.js';
 import { clones, intoClones } from './clones.js';
 import type { ModuleList } from './containers.js';
 import { finalNormOf, layerOptionNames } from './layerStack.js';
@@ -37,7 +38,8 @@ export class EncoderLayer extends Module {
    * @param size dModel
    * @param selfAttn from queries, keys and values `[B, S, size]` to `[B, S, size]`
    * @param feedForward from `[B, S, size]` to the same
-   * @throws TypeError, RangeError for an option that SublayerConnection refuses
+   * @throws TypeError for parts that are no modules; TypeError, RangeError for an option that
+   *   SublayerConnection refuses
    */
   constructor(
     size: number,
@@ -47,6 +49,8 @@ export class EncoderLayer extends Module {
   ) {
     super();
     checkOptions('EncoderLayer', options, layerOptionNames);
+    checkModule('EncoderLayer', 'selfAttn', selfAttn);
+    checkModule('EncoderLayer', 'feedForward', feedForward);
     this.selfAttn = selfAttn;
     this.feedForward = feedForward;
     this.sublayers = intoClones(new SublayerConnection(size, options), 2);
@@ -58,6 +62,7 @@ export class EncoderLayer extends Module {
    * @param input `[B, S, size]`
    * @param mask which positions may be attended, usually `[B, 1, S]`; null: all
    * @returns `[B, S, size]`
+   * @throws RangeError naming the shapes that do not fit, TypeError for dtypes and devices
    */
   override forward(input: Tensor, mask: Tensor | PackedMask | null): Tensor {
     return tidy(() => {
@@ -92,6 +97,7 @@ export class Encoder extends Module {
    * @param input `[B, S, dModel]`
    * @param mask which positions may be attended, usually `[B, 1, S]`; null: all
    * @returns `[B, S, dModel]`
+   * @throws RangeError naming the shapes that do not fit, TypeError for dtypes and devices
    */
   override forward(input: Tensor, mask: Tensor | PackedMask | null): Tensor {
     return tidy(() => {

@@ -44,6 +44,7 @@ export function constant_<T extends Tensor>(tensor: T, value: number): T {
  */
 export function xavierUniform_<T extends Tensor>(tensor: T, gain = 1): T {
   const { fanIn, fanOut } = fans('xavierUniform_', tensor);
+  checkNumber('xavierUniform_', 'gain', gain);
   const bound = Math.sqrt(3) * (gain * Math.sqrt(2 / (fanIn + fanOut)));
   return uniform_(tensor, -bound, bound);
 }
@@ -58,6 +59,7 @@ export function xavierUniform_<T extends Tensor>(tensor: T, gain = 1): T {
  */
 export function kaimingUniform_<T extends Tensor>(tensor: T, a = 0): T {
   const { fanIn } = fans('kaimingUniform_', tensor);
+  checkNumber('kaimingUniform_', 'a', a);
   const bound = Math.sqrt(3) * (Math.sqrt(2 / (1 + a ** 2)) / Math.sqrt(fanIn));
   return uniform_(tensor, -bound, bound);
 }

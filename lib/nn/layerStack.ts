@@ -1,11 +1,12 @@
 /** What encoder and decoder have in common: options of layers, and the norm behind a stack. */
-import { checkOptions } from '../runtime/options.js';
+import { checkOptions, describe } from '../runtime/options.js';
 import { checkBoolean } from '../tensor/check.js';
 import type { Tensor } from '../tensor/tensor.js';
 import type { ModuleList } from './containers.js';
 import type { Module } from './module.js';
 import { makeNorm } from './norm.js';
 import type { Norm } from './norm.js';
+import { isModule } from './registration.js';
 import type { SublayerConnection, SublayerConnectionOptions } from './sublayerConnection.js';
 import type { PackedMask } from './packedSequences.js';
 
@@ -41,6 +42,16 @@ export function finalNormOf(
 ): Norm | null {
   checkOptions(owner, options, ['finalNorm']);
   checkBoolean(owner, 'finalNorm', options.finalNorm);
+  if (!isLayer(layer)) {
+    throw new TypeError(
+      `${owner}: layer must be ${owner === 'Encoder' ? 'an' : 'a'} ${owner}Layer, got ${describe(layer)}`,
+    );
+  }
   const { order, normConfig } = layer.sublayers.at(0);
   return (options.finalNorm ?? order === 'pre') ? makeNorm(layer.size, normConfig) : null;
+}
+
+/** By its parts: layers of a user's own are as good. */
+function isLayer(layer: unknown): boolean {
+  return isModule(layer) && 'sublayers' in layer && isModule(layer.sublayers);
 }

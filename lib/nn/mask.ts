@@ -11,7 +11,7 @@
  *   (`emptyRows: 'uniform'`, what a finite fill such as the seeds' -1e9 does), or zeros
  *   (`emptyRows: 'zero'`); never NaN.
  */
-import { checkInteger, describe } from '../runtime/options.js';
+import { checkInteger, checkString, describe } from '../runtime/options.js';
 import { checkTensor, formatShape } from '../tensor/check.js';
 import { ones } from '../tensor/create.js';
 import type { Device } from '../tensor/device.js';
@@ -117,6 +117,7 @@ export function combineMasks(first: Tensor, ...others: Tensor[]): Tensor {
  * @throws TypeError for anything but a tensor of bools, zeros and ones
  */
 export function booleanMask(owner: string, mask: Tensor): Tensor {
+  checkString('booleanMask', 'owner', owner);
   return checkedBooleans(owner, mask, {
     meaning: '0 (blocked) and 1 (may be attended)',
     additiveHint:

@@ -1,4 +1,4 @@
-import { checkOptions, checkString, describe } from '../runtime/options.js';
+import { checkInteger, checkOptions, checkString, describe } from '../runtime/options.js';
 import { checkBoolean } from '../tensor/check.js';
 import type { RemovableHook } from '../tensor/autogradFunction.js';
 import type { Device } from '../tensor/device.js';
@@ -221,9 +221,13 @@ export class Module extends ModuleTree {
     return this.to('cpu');
   }
 
-  /** `to('cuda')`, or to the GPU of a number. @throws TorchError ERR_CUDA_UNAVAILABLE */
+  /**
+   * `to('cuda')`, or to the GPU of a number.
+   * @throws TorchError ERR_CUDA_UNAVAILABLE; TypeError, RangeError for what is no number of a GPU
+   */
   cuda(index?: number): this {
-    return this.to(index === undefined ? 'cuda' : `cuda:${index}`);
+    if (index === undefined) return this.to('cuda');
+    return this.to(`cuda:${checkInteger('Module.cuda', 'index', index, 0)}`);
   }
 
   /** `to({ dtype: 'float32' })` */

@@ -1,4 +1,5 @@
-import { checkOptions, orDefault } from '../runtime/options.js';
+import { checkOptions, describe, orDefault } from '../runtime/options.js';
+import { checkTensor } from '../tensor/check.js';
 import type { Tensor } from '../tensor/tensor.js';
 import { checkChoice } from './check.js';
 import { Dropout } from './dropout.js';
@@ -55,13 +56,12 @@ export class SublayerConnection extends Module {
    * @param input `[B, S, size]`
    * @param sublayer any module or function from `[B, S, size]` to the same shape
    * @returns `[B, S, size]`
+   * @throws TypeError for a sublayer that is neither, or gives no tensor; RangeError, TypeError for
+   *   an input that the norm refuses
    */
-  override forward(
-    input: Tensor,
-    sublayer: { forward(input: Tensor): Tensor } | ((input: Tensor) => Tensor),
-  ): Tensor {
-    const apply = (x: Tensor) =>
-      typeof sublayer === 'function' ? sublayer(x) : sublayer.forward(x);
+  override forward(input: Tensor, sublayer: Sublayer): Tensor {
+    checkTensor('SublayerConnection', 'input', input);
+    const apply = asFunction(sublayer);
     if (this.order === 'post') {
       return this.norm.forward(input.add(this.dropout.forward(apply(input))));
     }
@@ -71,4 +71,15 @@ export class SublayerConnection extends Module {
   protected override extraDescription(): string {
     return this.order === 'pre' ? '' : `order='post'`;
   }
+}
+
+type Sublayer = { forward(input: Tensor): Tensor } | ((input: Tensor) => Tensor);
+
+function asFunction(sublayer: Sublayer): (input: Tensor) => Tensor {
+  if (typeof sublayer === 'function') return sublayer;
+  const given = sublayer as Partial<typeof sublayer> | null | undefined;
+  if (typeof given?.forward === 'function') return (input) => sublayer.forward(input);
+  throw new TypeError(
+    `SublayerConnection: sublayer must be a module or a function, got ${describe(sublayer)}`,
+  );
 }

@@ -15,13 +15,13 @@ export interface ClipGradNormOptions {
  * Scales all gradients together so that their norm, taken as one vector, is at most `maxNorm`.
  * Gradients are left alone when the norm is not finite: the caller sees it and can skip the step.
  *
- * @param parameters those without gradient are skipped
+ * @param parameters an iterable of tensors, or a single one; those without gradient are skipped
  * @param maxNorm above 0
  * @returns the norm before scaling; 0 without gradients
  * @throws RangeError, TypeError for arguments out of range
  */
 export function clipGradNorm(
-  parameters: Iterable<Tensor>,
+  parameters: Iterable<Tensor> | Tensor,
   maxNorm: number,
   options: ClipGradNormOptions = {},
 ): number {
@@ -29,7 +29,7 @@ export function clipGradNorm(
   const { normType = 2 } = options;
   checkPositive('maxNorm', maxNorm);
   checkPositive('normType', normType);
-  const list = [...parameters];
+  const list = listOf(parameters);
   for (const parameter of list) {
     if (!(parameter instanceof Tensor)) {
       throw new TypeError(`clipGradNorm: parameters must be Tensors, got ${describe(parameter)}`);
@@ -61,6 +61,19 @@ export function clipGradNorm(
       }
       return total;
     }),
+  );
+}
+
+function listOf(parameters: Iterable<Tensor> | Tensor): Tensor[] {
+  // A tensor is an iterable too, of its rows, which have no gradients.
+  if (parameters instanceof Tensor) return [parameters];
+  const given: unknown = parameters;
+  if (typeof given === 'object' && given !== null && Symbol.iterator in given) {
+    return [...parameters];
+  }
+  throw new TypeError(
+    'clipGradNorm: parameters must be Tensors such as module.parameters() gives, ' +
+      `got ${describe(given)}`,
   );
 }
 

@@ -1,5 +1,5 @@
 import { TorchError } from '../runtime/errors.js';
-import { checkOptions, describe } from '../runtime/options.js';
+import { checkObject, checkOptions, describe } from '../runtime/options.js';
 import { noGrad } from '../tensor/autograd.js';
 import { formatShape } from '../tensor/check.js';
 import { callTensor } from '../tensor/dispatch.js';
@@ -216,9 +216,11 @@ export abstract class Optimizer<Settings extends BaseSettings> {
    * Continues from the state of an optimizer of the same kind over the same parameters.
    * Everything is checked before anything changes; dtype and device become the parameters'.
    *
-   * @throws TorchError ERR_CHECKPOINT for other groups, names or shapes
+   * @throws TorchError ERR_CHECKPOINT for other groups, names or shapes; TypeError for what is no
+   *   state
    */
   loadStateDict(state: OptimizerState<Settings>): void {
+    this.checkState(state);
     const parameters = this.parameters();
     const counts = (groups: readonly { params: readonly unknown[] }[]) =>
       groups.map(({ params }) => params.length).join(', ');
@@ -249,6 +251,27 @@ export abstract class Optimizer<Settings extends BaseSettings> {
     state.groups.forEach(({ params, ...settings }, index) => {
       Object.assign(this.paramGroups[index] as object, settings);
     });
+  }
+
+  /** Checks the outline: what is inside is compared with the parameters. */
+  private checkState(state: OptimizerState<Settings>): void {
+    const expected = 'what stateDict() gives, { tensors, groups }';
+    const { tensors, groups } = checkObject(
+      `${this.owner}.loadStateDict`,
+      'state',
+      state,
+      expected,
+    );
+    const areGroups =
+      Array.isArray(groups) &&
+      groups.every((group: { params?: unknown } | null) => Array.isArray(group?.params));
+    const areTensors =
+      tensors instanceof Map && [...tensors.values()].every((value) => value instanceof Tensor);
+    if (areGroups && areTensors) return;
+    throw new TypeError(
+      `${this.owner}.loadStateDict: state must be ${expected}, got ` +
+        (areGroups ? `tensors as ${describe(tensors)}` : `groups as ${describe(groups)}`),
+    );
   }
 
   private settingsOf(index: number): object {
