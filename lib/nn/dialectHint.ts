@@ -79,3 +79,65 @@ export function dialectOf(keys: Iterable<string>): string | null {
   }
   return best;
 }
+
+/** Names of a norm's scale and shift, whose they are, and what to pass to `makeModel` for them. */
+const norms = [
+  { scale: 'a_2', shift: 'b_2', whose: 'seed 001', option: 'no option norm' },
+  { scale: 'k', shift: 'b', whose: 'seed 000', option: '{ norm: seed000.norm }' },
+  {
+    scale: 'weight',
+    shift: 'bias',
+    whose: 'torch.nn.LayerNorm',
+    option: '{ norm: seed002.norm }',
+  },
+] as const;
+
+/**
+ * What to do about a state dict whose norms have other names than the module's; null when they have
+ * not, or it cannot be told.
+ *
+ * @param missing keys of the module that the state dict lacks
+ * @param unexpected keys of the state dict that the module lacks
+ */
+export function normHint(missing: readonly string[], unexpected: readonly string[]): string | null {
+  const [own, given] = [normsOf(missing), normsOf(unexpected)];
+  for (const here of norms) {
+    for (const there of norms) {
+      if (here === there) continue;
+      // `weight` and `bias` are anyone's: only in the place of a norm here are they a norm's.
+      const place = [...(own.get(here.scale) ?? [])].find(
+        (prefix) => given.get(there.scale)?.has(prefix) === true,
+      );
+      const elsewhere =
+        here.scale !== 'weight' &&
+        there.scale !== 'weight' &&
+        own.has(here.scale) &&
+        given.has(there.scale);
+      if (place === undefined && !elsewhere) continue;
+      const names = `names: '${there.scale}/${there.shift}'`;
+      return (
+        `the norms are named ${there.scale}, ${there.shift} in the state dict, as those of ` +
+        `${there.whose}, and ${here.scale}, ${here.shift} in the module: make the model with ` +
+        `${there.option} for ${there.whose}'s norm, or with { norm: { ${names} } } for its names ` +
+        `alone (LayerNorm: { names: { scale: '${there.scale}', shift: '${there.shift}' } }); ` +
+        'the definitions differ, see LayerNorm'
+      );
+    }
+  }
+  return null;
+}
+
+/** By the name of the scale: what comes before it, where the shift is beside it. */
+function normsOf(keys: readonly string[]): Map<string, Set<string>> {
+  const all = new Set(keys);
+  const found = new Map<string, Set<string>>();
+  for (const { scale, shift } of norms) {
+    const prefixes = keys.flatMap((key) => {
+      const prefix = key.slice(0, key.length - scale.length);
+      const isScale = key.endsWith(scale) && (prefix === '' || prefix.endsWith('.'));
+      return isScale && all.has(prefix + shift) ? [prefix] : [];
+    });
+    if (prefixes.length > 0) found.set(scale, new Set(prefixes));
+  }
+  return found;
+}

@@ -7,7 +7,7 @@ import { isFloatingPoint } from '../tensor/dtype.js';
 import type { DType } from '../tensor/dtype.js';
 import { tidy } from '../tensor/scope.js';
 import { Tensor } from '../tensor/tensor.js';
-import { dialectOf } from './dialectHint.js';
+import { dialectOf, normHint } from './dialectHint.js';
 import type { Module } from './module.js';
 import type { Buffer, Parameter } from './parameter.js';
 import { joinedName, placesBelow } from './registration.js';
@@ -271,12 +271,19 @@ function explain(
     const expected = own === null ? '' : `, the module's keys are those of ${own}`;
     lines.push(`  the keys look like those of ${given}${expected}`);
   }
+  const hint = normHint(faults.missing, withoutAlien(faults.unexpected, prefix));
+  if (hint !== null) lines.push(`  ${hint}`);
   if (faults.missing.length > 0) lines.push(`  missing: ${list(faults.missing)}`);
   if (faults.unexpected.length > 0) lines.push(`  unexpected: ${list(faults.unexpected)}`);
   const mismatched = [...faults.mismatched];
   for (const [key, reason] of mismatched.slice(0, 30)) lines.push(`  ${key}: ${reason}`);
   if (mismatched.length > 30) lines.push(`  and ${mismatched.length - 30} more`);
   return lines.join('\n');
+}
+
+function withoutAlien(keys: readonly string[], prefix: string | null): readonly string[] {
+  if (prefix === null) return keys;
+  return keys.map((key) => (key.startsWith(prefix) ? key.slice(prefix.length) : key));
 }
 
 /** A prefix without which most of the unknown keys would be known. */

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { makeModel, seed000, seed002 } from 'torchformer';
-import type { Module } from 'torchformer';
-import { dialectOf } from '../../dist/nn/dialectHint.js';
+import { LayerNorm, makeModel, seed000, seed002, SublayerConnection } from 'torchformer';
+import type { Module, NormOptions } from 'torchformer';
+import { dialectOf, normHint } from '../../dist/nn/dialectHint.js';
 
 function keysOf(module: Module): string[] {
   return [...module.stateDict().keys()];
@@ -86,5 +86,55 @@ describe('the dialect that keys are in', () => {
     const state = new seed002.MultiHead({ dModel: 4, h: 2 }).stateDict();
     const target = new seed000.MultiHeadAttention(4, 2);
     expect(() => target.loadStateDict(state)).toThrow(/seed 002/);
+  });
+});
+
+// Norms of other names were among the missing and unexpected keys, and nothing told the way out.
+describe('norms of other names', () => {
+  const size = { N: 1, dModel: 4, dFf: 8, h: 2 };
+  const variants = [
+    { names: 'a_2/b_2', norm: undefined, option: 'no option norm' },
+    { names: 'k/b', norm: seed000.norm, option: '{ norm: seed000.norm }' },
+    { names: 'weight/bias', norm: seed002.norm, option: '{ norm: seed002.norm }' },
+  ] as const;
+  const make = (norm?: NormOptions) => makeModel(11, { ...size, ...(norm && { norm }) });
+  const pairs = variants.flatMap((here) =>
+    variants.flatMap((there) => (here === there ? [] : [[here.names, there.names, here, there]])),
+  ) as [string, string, (typeof variants)[number], (typeof variants)[number]][];
+
+  it.each(pairs)('into a model with %s, those with %s are named with the way out', (...rest) => {
+    const [, , here, there] = rest;
+    const state = make(there.norm).stateDict();
+    const target = make(here.norm);
+    const [scale, shift] = there.names.split('/');
+    const load = () => target.loadStateDict(state);
+    expect(load).toThrow(`the norms are named ${scale}, ${shift} in the state dict`);
+    expect(load).toThrow(`and ${here.names.replace('/', ', ')} in the module`);
+    expect(load).toThrow(`make the model with ${there.option}`);
+    expect(load).toThrow(`{ norm: { names: '${there.names}' } }`);
+    // The way out is one.
+    expect(make(there.norm).loadStateDict(state).missing).toEqual([]);
+    make({ names: there.names }).loadStateDict(state);
+  });
+
+  it('are told behind a prefix, from a norm alone, and from another class', () => {
+    const state = make(seed002.norm).stateDict({ prefix: 'module.' });
+    expect(() => make().loadStateDict(state)).toThrow(
+      /stripPrefix[^]*norms are named weight, bias/,
+    );
+    const pytorch = new LayerNorm(4, { names: { scale: 'weight', shift: 'bias' } });
+    expect(() => new LayerNorm(4).loadStateDict(pytorch.stateDict())).toThrow(
+      /LayerNorm: \{ names: \{ scale: 'weight', shift: 'bias' \} \}/,
+    );
+    expect(() =>
+      new SublayerConnection(4).loadStateDict(new seed000.SubLayerConnection(4).stateDict()),
+    ).toThrow(/the norms are named k, b/);
+  });
+
+  it('are not seen in other weights and biases', () => {
+    expect(normHint(['norm.a_2', 'norm.b_2'], ['proj.weight', 'proj.bias'])).toBeNull();
+    expect(normHint(['proj.weight', 'proj.bias'], ['proj.w'])).toBeNull();
+    expect(normHint(['norm.a_2'], ['norm.weight'])).toBeNull();
+    expect(normHint([], [])).toBeNull();
   });
 });
