@@ -9,6 +9,7 @@ export { Embedding } from './embedding.js';
 export { Encoder, EncoderLayer } from './encoder.js';
 export { Generator } from './generator.js';
 export type { BackwardHook, ForwardHook, ForwardPreHook, HookOptions } from './hooks.js';
+/** Initial values for parameters, in place: uniform, normal, constant, Xavier's and Kaiming's. */
 export * as init from './init.js';
 export { LayerNorm, type LayerNormOptions } from './layerNorm.js';
 export { type AttentionModule, type LayerOptions, type StackOptions } from './layerStack.js';

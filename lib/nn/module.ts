@@ -273,6 +273,8 @@ export class Module extends ModuleTree {
    *
    * @param options `prefix`: comes before every name, such as `'model.'`. `keepVars`: true gives
    *   the Parameters and Buffers themselves; default false
+   * @throws TypeError for two things under one name, for modules, parameters or buffers hidden in
+   *   plain collections or replaced by something else, and for a module that is inside itself
    */
   stateDict(options: { prefix?: string; keepVars?: boolean } = {}): Map<string, Tensor> {
     checkOptions('stateDict', options, ['prefix', 'keepVars']);

@@ -168,7 +168,12 @@ export function fromBytes(
   }
 }
 
-/** Filled with 0. Default dtype float32. */
+/**
+ * Filled with 0. Default dtype float32.
+ *
+ * @throws TypeError, RangeError for a shape or option that is none; TorchError
+ *   ERR_CUDA_UNAVAILABLE, ERR_OUT_OF_MEMORY
+ */
 export function zeros(shape: Shape, options: CreateOptions = {}): Tensor {
   const sizes = checkShape('zeros', shape);
   const named = layout('zeros', options, 'float32');

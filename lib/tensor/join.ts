@@ -17,7 +17,12 @@ export interface MeshgridOptions {
   indexing?: 'ij' | 'xy';
 }
 
-/** Joins tensors along an existing dimension; all other sizes must agree. */
+/**
+ * Joins tensors along an existing dimension; all other sizes must agree.
+ *
+ * @throws TypeError for anything but a list of tensors, RangeError for an empty list, a dimension
+ *   that they do not have, or sizes that differ
+ */
 export function cat(tensors: readonly Tensor[], dim = 0): Tensor {
   const parts = checkTensors('cat', 'tensors', tensors);
   checkIndex('cat', 'dim', dim);
@@ -32,7 +37,12 @@ export function cat(tensors: readonly Tensor[], dim = 0): Tensor {
   );
 }
 
-/** Joins tensors of one shape along a new dimension `dim`. */
+/**
+ * Joins tensors of one shape along a new dimension `dim`.
+ *
+ * @throws TypeError for anything but a list of tensors, RangeError for an empty list, a dimension
+ *   out of range, or shapes that differ
+ */
 export function stack(tensors: readonly Tensor[], dim = 0): Tensor {
   const parts = checkTensors('stack', 'tensors', tensors);
   checkIndex('stack', 'dim', dim);

@@ -1,5 +1,5 @@
 import { registerGradientHook, type RemovableHook } from './autogradFunction.js';
-import { checkOptions } from '../runtime/options.js';
+import { checkInteger, checkOptions } from '../runtime/options.js';
 import { runBackward, runBackwardAsync, type BackwardOptions } from './autograd.js';
 import { checkBoolean, checkCanRequireGrad, checkTensor, explained, formatShape } from './check.js';
 import { checkDevice, type Device } from './device.js';
@@ -166,7 +166,11 @@ export class Tensor extends LinearAlgebraMethods {
 
   // Conversions and copies.
 
-  /** Another dtype or device; shares the memory when nothing changes, unless `copy`. */
+  /**
+   * Another dtype or device; shares the memory when nothing changes, unless `copy`.
+   *
+   * @throws TypeError for a dtype, device or option that is none; TorchError ERR_CUDA_UNAVAILABLE
+   */
   to(options: ToOptions): Tensor {
     checkOptions('to', options, ['dtype', 'device', 'copy']);
     const { dtype, device, copy = false } = options ?? {};
@@ -178,6 +182,20 @@ export class Tensor extends LinearAlgebraMethods {
       device: device ?? this.device,
       copy,
     });
+  }
+
+  /** `to({ device: 'cpu' })` */
+  cpu(): Tensor {
+    return this.to({ device: 'cpu' });
+  }
+
+  /**
+   * `to({ device: 'cuda' })`, or to the GPU of a number.
+   * @throws TorchError ERR_CUDA_UNAVAILABLE; TypeError, RangeError for what is no number of a GPU
+   */
+  cuda(index?: number): Tensor {
+    if (index === undefined) return this.to({ device: 'cuda' });
+    return this.to({ device: `cuda:${checkInteger('cuda', 'index', index, 0)}` });
   }
 
   /** As float32. */
@@ -193,6 +211,11 @@ export class Tensor extends LinearAlgebraMethods {
   /** As float16. */
   half(): Tensor {
     return callTensor('aten::to.dtype', this, 'float16');
+  }
+
+  /** As bfloat16. */
+  bfloat16(): Tensor {
+    return callTensor('aten::to.dtype', this, 'bfloat16');
   }
 
   /** As int64. Fractions are cut off. */

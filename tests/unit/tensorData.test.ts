@@ -160,6 +160,20 @@ describe('conversions', () => {
     expect(['ERR_CUDA_UNAVAILABLE', 'ERR_DEVICE']).toContain(error.code);
   });
 
+  it('cpu(), cuda() and bfloat16() are to() in short', () => {
+    const x = tensor([1.5]);
+    expect([x.cpu().device, x.cpu().toArray(), x.bfloat16().dtype]).toEqual([
+      'cpu',
+      [1.5],
+      'bfloat16',
+    ]);
+    expect(['ERR_CUDA_UNAVAILABLE', 'ERR_DEVICE']).toContain(
+      (catchError(() => x.cuda(7)) as TorchError).code,
+    );
+    expect(() => x.cuda(-1)).toThrow('cuda: index must be an integer at least 0, got -1');
+    expect(() => x.cuda('0' as never)).toThrow(TypeError);
+  });
+
   it('to() refuses unknown dtypes, devices and options', () => {
     const x = tensor([1]);
     expect(() => x.to({ dtype: 'float' as never })).toThrow(/to: dtype must be one of float32/);

@@ -48,6 +48,13 @@ function checkComparable(owner: string, self: Tensor, other: Tensor): void {
   }
 }
 
+/**
+ * Comparisons and truth values. Each method refuses arguments of a wrong kind, dtype or device with
+ * a TypeError, shapes that cannot be broadcast with a RangeError, both naming the argument, and a
+ * disposed tensor with a TorchError.
+ *
+ * @throws TypeError, RangeError, TorchError ERR_DISPOSED
+ */
 export abstract class ComparisonMethods extends InPlaceMethods {
   /** `this = other`, element by element. */
   eq(this: Tensor, other: Tensor | Scalar): Tensor {

@@ -52,6 +52,13 @@ function divArgument(name: string, options?: DivOptions): { rounding_mode: strin
   return { rounding_mode: mode };
 }
 
+/**
+ * Arithmetic on each element. Each method refuses arguments of a wrong kind, dtype or device with a
+ * TypeError, shapes that cannot be broadcast with a RangeError, both naming the argument, and a
+ * disposed tensor with a TorchError.
+ *
+ * @throws TypeError, RangeError, TorchError ERR_DISPOSED
+ */
 export abstract class ElementwiseMethods {
   /** `this + alpha · other`. */
   add(this: Tensor, other: Tensor | Scalar, options?: AlphaOptions): Tensor {

@@ -4,6 +4,13 @@ import type { Tensor } from '../tensor.js';
 import { binaryInPlace, inPlace, overloads } from './binary.js';
 import { RandomMethods } from './random.js';
 
+/**
+ * Arithmetic in place. Each method refuses arguments of a wrong kind, dtype or device with a
+ * TypeError, shapes that cannot be broadcast to this one with a RangeError, both naming the
+ * argument, and a disposed tensor with a TorchError.
+ *
+ * @throws TypeError, RangeError, TorchError ERR_DISPOSED
+ */
 export abstract class InPlaceMethods extends RandomMethods {
   /** Limits elements to `[min, max]`; null leaves one side open. @throws TypeError without both */
   clamp_(this: Tensor, min?: Scalar | null, max?: Scalar | null): Tensor {

@@ -99,6 +99,13 @@ function copyInto(view: Tensor, value: Tensor): void {
   call('aten::copy_', view, spare === 0 ? value : value.reshape(shape.slice(spare)));
 }
 
+/**
+ * Picking by positions and truth values. Each method refuses arguments of a wrong kind, dtype or
+ * device with a TypeError, positions outside and shapes that do not fit with a RangeError, both
+ * naming the argument, and a disposed tensor with a TorchError.
+ *
+ * @throws TypeError, RangeError, TorchError ERR_DISPOSED
+ */
 export abstract class IndexingMethods extends SortingMethods {
   /** `value` (a number or a 0-dim tensor) where the bool `mask` is true, else this tensor. */
   maskedFill(this: Tensor, mask: Tensor, value: Tensor | Scalar): Tensor {

@@ -88,6 +88,13 @@ function addedProduct(
   );
 }
 
+/**
+ * Products of matrices. Each method refuses arguments of a wrong kind, dtype or device with a
+ * TypeError, shapes that do not fit with a RangeError, both naming the argument, and a disposed
+ * tensor with a TorchError.
+ *
+ * @throws TypeError, RangeError, TorchError ERR_DISPOSED
+ */
 export abstract class LinearAlgebraMethods extends ScatterMethods {
   /** Matrix product `[…, R, K] · […, K, C]` → `[…, R, C]`; vectors as in PyTorch. */
   matmul(this: Tensor, other: Tensor): Tensor {

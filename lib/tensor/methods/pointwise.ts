@@ -80,6 +80,13 @@ function lerp(self: Tensor, name: string, op: string, end: Tensor, weight: Tenso
   );
 }
 
+/**
+ * Functions of each element. Each method refuses arguments of a wrong kind, dtype or device with a
+ * TypeError, shapes that cannot be broadcast with a RangeError, both naming the argument, and a
+ * disposed tensor with a TorchError.
+ *
+ * @throws TypeError, RangeError, TorchError ERR_DISPOSED
+ */
 export abstract class PointwiseMethods extends ElementwiseMethods {
   /** Tangent, of radians. */
   tan(this: Tensor): Tensor {

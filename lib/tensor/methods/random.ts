@@ -11,6 +11,13 @@ export interface MultinomialOptions {
   replacement?: boolean;
 }
 
+/**
+ * Random numbers. Each method refuses arguments of a wrong kind, dtype or device with a TypeError,
+ * parameters out of range with a RangeError, both naming the argument, and a disposed tensor with a
+ * TorchError.
+ *
+ * @throws TypeError, RangeError, TorchError ERR_DISPOSED
+ */
 export abstract class RandomMethods extends PointwiseMethods {
   /** Draws every element from `[from, to)` in place; returns this tensor. Default 0, 1. */
   uniform_(this: Tensor, from = 0, to = 1): Tensor {

@@ -68,6 +68,13 @@ function checkEachOnce(owner: string, name: string, dims: readonly number[], ndi
   }
 }
 
+/**
+ * Moving, repeating and cutting. Each method refuses arguments of a wrong kind, dtype or device
+ * with a TypeError, dimensions and sizes that do not fit with a RangeError, both naming the
+ * argument, and a disposed tensor with a TorchError.
+ *
+ * @throws TypeError, RangeError, TorchError ERR_DISPOSED
+ */
 export abstract class DimensionMethods extends ShapeMethods {
   /** Moves dimensions to other places; the rest keep their order. */
   movedim(

@@ -151,6 +151,13 @@ function softmaxLike(
   );
 }
 
+/**
+ * Sums, extremes, softmax. Each method refuses arguments of a wrong kind, dtype or device with a
+ * TypeError, dimensions that the tensor does not have with a RangeError, both naming the argument,
+ * and a disposed tensor with a TorchError.
+ *
+ * @throws TypeError, RangeError, TorchError ERR_DISPOSED
+ */
 export abstract class ReductionMethods extends DimensionMethods {
   /** Sum over `dim` (one, several, all by default). Integers and bools are summed as int64. */
   sum(this: Tensor, dim?: Dims, options: ReduceOptions = {}): Tensor {

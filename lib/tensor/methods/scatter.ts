@@ -178,6 +178,13 @@ function indexCopy(
   return slices(self, name, dim, index, source, () => callTensor(op, self, dim, index, source));
 }
 
+/**
+ * Writing to positions. Each method refuses arguments of a wrong kind, dtype or device with a
+ * TypeError, positions outside and shapes that do not fit with a RangeError, both naming the
+ * argument, and a disposed tensor with a TorchError.
+ *
+ * @throws TypeError, RangeError, TorchError ERR_DISPOSED
+ */
 export abstract class ScatterMethods extends IndexingMethods {
   /**
    * A copy with `out[index[i][j]][j] = source[i][j]` for dim 0, and so on. Where two go to one

@@ -38,6 +38,13 @@ function checkSameCount(owner: string, from: readonly number[], shape: readonly 
   }
 }
 
+/**
+ * Other shapes of the same elements. Each method refuses arguments of a wrong kind, dtype or device
+ * with a TypeError, sizes and dimensions that do not fit with a RangeError, both naming the
+ * argument, and a disposed tensor with a TorchError.
+ *
+ * @throws TypeError, RangeError, TorchError ERR_DISPOSED
+ */
 export abstract class ShapeMethods extends ComparisonMethods {
   /** The same elements in row-major order as another shape; one size may be -1. Copies if it must. */
   reshape(this: Tensor, ...sizes: Sizes): Tensor {

@@ -77,6 +77,13 @@ function rightOf(owner: string, options: SearchOptions): boolean {
   return options.right ?? false;
 }
 
+/**
+ * Sorting and searching. Each method refuses arguments of a wrong kind, dtype or device with a
+ * TypeError, dimensions that the tensor does not have with a RangeError, both naming the argument,
+ * and a disposed tensor with a TorchError.
+ *
+ * @throws TypeError, RangeError, TorchError ERR_DISPOSED
+ */
 export abstract class SortingMethods extends StatisticsMethods {
   /** The elements in order along `dim` and where each was. Default: the last, ascending. */
   sort(this: Tensor, dim = -1, options: SortOptions = {}): ValuesAndIndices {

@@ -103,6 +103,13 @@ function withMean(
   );
 }
 
+/**
+ * Products, norms, order statistics. Each method refuses arguments of a wrong kind, dtype or device
+ * with a TypeError, dimensions that the tensor does not have with a RangeError, both naming the
+ * argument, and a disposed tensor with a TorchError.
+ *
+ * @throws TypeError, RangeError, TorchError ERR_DISPOSED
+ */
 export abstract class StatisticsMethods extends ReductionMethods {
   /** Product of all elements, or of those along one dimension. */
   prod(this: Tensor, dim?: number | null, options: ReduceOptions = {}): Tensor {
