@@ -47,6 +47,8 @@ describe('attention', () => {
     expect(numbers(output)).toEqual([2]);
   });
 
+  // Reported elsewhere: a query with every key masked is NaN after a fill with -Infinity, and so are
+  // the whole batch and the gradients.
   it.each([
     ['uniform', 2, 1 / 3],
     ['zero', 0, 0],
@@ -68,6 +70,8 @@ describe('attention', () => {
     },
   );
 
+  // Reported elsewhere: masks of opposite senses, and bools cast to float and added to the scores,
+  // let a model see the future.
   it.each(['bool', 'uint8', 'int64', 'float32'] as const)(
     'gives the same bits for a causal mask as %s',
     (dtype) => {
@@ -151,6 +155,8 @@ function multiHead(): MultiHeadedAttention {
 }
 
 describe('masks of MultiHeadedAttention', () => {
+  // Reported elsewhere: the batch axis of a mask [B, S, S] was taken for the heads', so that each
+  // head had the mask of another sentence.
   it.each([1, 2, 3])('belong to their sequence in a batch of %i', (batch) => {
     // With batch = heads an axis taken for the other would go unnoticed.
     const mha = multiHead();
@@ -280,6 +286,8 @@ describe('MultiHeadedAttention', () => {
 });
 
 describe('clones', () => {
+  // Reported elsewhere: cloning after a forward failed on the stored attention weights, or gave
+  // copies that share weights.
   it('of a module that has run are equal, apart, and without graph, gradient or weights', () => {
     const mha = new MultiHeadedAttention(2, 4, { keepAttention: true });
     const x = randn([2, 3, 4]);

@@ -163,6 +163,8 @@ describe('Dropout', () => {
 describe('LayerNorm', () => {
   const x = () => tensor([[1, 0, 0, 0]]);
 
+  // Reported elsewhere: two definitions of the norm under one name; weights trained with one are
+  // wrong with the other, and nothing complains.
   it('has the population deviation with eps inside the root by default', () => {
     expectClose(new LayerNorm(4).forward(x()), [1.732046, -0.577349, -0.577349, -0.577349]);
   });
@@ -261,12 +263,15 @@ describe('PositionalEncoding', () => {
   const row = (dModel: number, position: number) =>
     new PositionalEncoding(dModel).pe.select(1, position);
 
+  // Reported elsewhere: an odd dModel failed, as the cosines had one column too many; and
+  // formulas differ in whether a sine and its cosine share an exponent.
   it('pairs sines and cosines; an odd dModel ends with a sine', () => {
     expectClose(row(4, 1), [0.841471, 0.540302, 0.01, 0.99995]);
     expectClose(row(5, 1), [0.841471, 0.540302, 0.025116, 0.999685, 0.000631]);
     expectClose(row(5, 0), [0, 1, 0, 1, 0]);
   });
 
+  // Reported elsewhere: the table stayed in float32 or on the CPU when the model was moved.
   it.each([
     ['float64', 1e-13],
     ['float32', 6e-8],
@@ -287,6 +292,8 @@ describe('PositionalEncoding', () => {
     }
   });
 
+  // Reported elsewhere: an input longer than the table was an error of broadcasting, 230 against
+  // 200.
   it('names both lengths when the sequence is longer than the table', () => {
     const encoding = new PositionalEncoding(4);
     expect(() => encoding.forward(zeros([1, 230, 4]))).toThrow(RangeError);
