@@ -5,6 +5,7 @@ import { promisify } from 'node:util';
 import { CommanderError } from 'commander';
 import { benchBridge } from './bridge.js';
 import { limitChildren } from './child.js';
+import { benchLearning } from './learning.js';
 import { benchLoad } from './load.js';
 import { describeMachine, examineMachine } from './machine.js';
 import { benchModules } from './modules.js';
@@ -19,6 +20,7 @@ const suites: Record<SuiteName, (options: BenchOptions) => Promise<unknown>> = {
   modules: benchModules,
   bridge: benchBridge,
   load: benchLoad,
+  learning: benchLearning,
 };
 
 // Without a handler a signal would end this process and leave the participant running.
