@@ -218,11 +218,13 @@ describe.each(classes)('%s', (_name, Class, good, inputs) => {
     expect(rawErrors(good, make)).toEqual([]);
   });
 
-  it.runIf(inputs !== undefined)('names the argument of forward that is wrong', () => {
+  if (inputs === undefined) return;
+
+  it('names the argument of forward that is wrong', () => {
     const module = make(...good) as { forward: Call };
     const forward: Call = (...values) => module.forward(...values);
-    expect(() => forward(...inputs!)).not.toThrow();
-    expect(rawErrors(inputs!, forward)).toEqual([]);
+    expect(() => forward(...inputs)).not.toThrow();
+    expect(rawErrors(inputs, forward)).toEqual([]);
   });
 });
 
