@@ -42,6 +42,7 @@
 #include "dropout_mask.h"
 #include "ops.h"
 #include "product.h"
+#include "rows.h"
 
 namespace torchformer::core {
 
@@ -114,17 +115,6 @@ void checkArguments(const Tensors& t, const Hidden& hidden, const OptionalGenera
   checkBias("b_3", t.b3, "w_3", t.w3);
   checkProbability(op, "dropout_p", hidden.dropoutP);
   checkGenerator(op, generator, t.input);
-}
-
-/// [..., D] -> [rows, D]. The row count is spelled out: with D or rows 0, view cannot infer it.
-at::Tensor asRows(const at::Tensor& tensor) {
-  return tensor.dim() == 1 ? tensor.unsqueeze(0) : tensor.flatten(0, -2);
-}
-
-at::Tensor withLastSize(const at::Tensor& rows, const at::Tensor& like, int64_t last) {
-  auto sizes = like.sizes().vec();
-  sizes.back() = last;
-  return rows.view(sizes);
 }
 
 struct Result {

@@ -21,6 +21,7 @@
 #include "check.h"
 #include "ops.h"
 #include "product.h"
+#include "rows.h"
 
 namespace torchformer::core {
 
@@ -41,17 +42,6 @@ void checkArguments(const at::Tensor& input, const at::Tensor& weight, const at:
   checkMatches(op, "bias", bias, "input", input);
   TF_CHECK(ERR_SHAPE, bias.dim() == 1 && bias.size(0) == weight.size(0), op, ": bias must be [",
            weight.size(0), "] for a weight of ", weight.sizes(), ", got ", bias.sizes());
-}
-
-/// [..., D] -> [rows, D]. The row count is spelled out: with D or rows 0, view cannot infer it.
-at::Tensor asRows(const at::Tensor& tensor) {
-  return tensor.dim() == 1 ? tensor.unsqueeze(0) : tensor.flatten(0, -2);
-}
-
-at::Tensor withLastSize(const at::Tensor& rows, const at::Tensor& like, int64_t last) {
-  auto sizes = like.sizes().vec();
-  sizes.back() = last;
-  return rows.view(sizes);
 }
 
 at::Tensor forwardPass(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias,

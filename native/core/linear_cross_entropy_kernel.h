@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstdint>
+
+// The loops of linear_cross_entropy over one row.
+
+namespace torchformer::core {
+
+struct RowResult {
+  double loss;
+  bool correct;  // the target's logit is the best, the first of equal ones
+};
+
+/// Loss of one row of logits, which come without their bias (null: none); `scale` times its
+/// gradient takes their place if `wantsGradient`, else they are spent.
+RowResult lossOfRow(float* logits, const float* bias, int64_t classes, int64_t target,
+                    float smoothing, float scale, bool wantsGradient);
+RowResult lossOfRow(double* logits, const double* bias, int64_t classes, int64_t target,
+                    double smoothing, double scale, bool wantsGradient);
+
+/// sum += row
+void addRow(float* sum, const float* row, int64_t size);
+void addRow(double* sum, const double* row, int64_t size);
+
+}  // namespace torchformer::core
