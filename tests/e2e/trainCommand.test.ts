@@ -174,6 +174,18 @@ describe('torchformer train, then torchformer translate', () => {
   });
 });
 
+test('--dtype bf16 trains in bfloat16 products, and the model that it saves is float32', async () => {
+  const out = join(root, 'bf16');
+  const { status, stderr } = torchformer(
+    trainArgs(out, '--dtype', 'bf16', '--epochs', '1', '--samples', '0'),
+  );
+  expect(status, stderr).toBe(0);
+  const { model, config } = await loadModel(join(out, 'last'));
+  expect(model.parameters().every(({ dtype }) => dtype === 'float32')).toBe(true);
+  expect(config.training?.['trainLoss']).toBeGreaterThan(0);
+  model.dispose();
+});
+
 describe('Ctrl-C', () => {
   test('stops the training after the step and leaves a model that loads', async () => {
     const out = join(root, 'stopped');
@@ -257,7 +269,7 @@ describe('mistakes in the command', () => {
       /--heads 5 does not divide --d-model 32/,
     ],
     ['a half-precision dtype', ['--dtype', 'fp16'], /float16 loses small gradients; use bf16/],
-    ['an unknown dtype', ['--dtype', 'int8'], /It must be float32 or float64/],
+    ['an unknown dtype', ['--dtype', 'int8'], /It must be float32, float64 or bf16/],
     ['an unknown device', ['--device', 'gpu'], /It must be cpu, cuda or cuda:<number>/],
     [
       'a token that the tokenizer lacks',
