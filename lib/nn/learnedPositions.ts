@@ -10,7 +10,7 @@ import { Module } from './module.js';
 import { Parameter } from './parameter.js';
 import type { PositionalEncodingOptions } from './positionalEncoding.js';
 import { checkPackedRows, type PackedSequences } from './packedSequences.js';
-import { checkPositions } from './positionTable.js';
+import { checkPositions, positionRows } from './positionTable.js';
 import { rememberRegistered } from './registration.js';
 
 /** Options of {@link LearnedPositions}, as of `PositionalEncoding` (whose formula it has not). */
@@ -86,11 +86,9 @@ export class LearnedPositions extends Module {
   forwardPacked(input: Tensor, sequences: PackedSequences): Tensor {
     checkFeatures('LearnedPositions', 'input', input, this.dModel, this.pe);
     checkPackedRows('LearnedPositions', 'input', input, sequences);
-    const { longest, positions } = sequences;
+    const { longest } = sequences;
     checkPositions('LearnedPositions', longest, this.maxLen);
-    return tidy(() =>
-      this.dropout.forward(input.add(this.pe.squeeze(0).indexSelect(0, positions))),
-    );
+    return tidy(() => this.dropout.forward(input.add(positionRows(this.pe, sequences))));
   }
 
   protected override extraDescription(): string {

@@ -122,11 +122,17 @@ export class MultiHeadedAttention extends Module {
     });
   }
 
+  /** What of this module needs a padded batch, in words; null: nothing. @internal */
+  get packingObstacle(): string | null {
+    if (this.rotary !== null) return 'rotary positions';
+    return this.keepAttention ? 'keepAttention' : null;
+  }
+
   /** {@link MultiHeadedAttention.forward} for rows without padding, `[tokens, dModel]`. */
   private forwardPacked(query: Tensor, key: Tensor, value: Tensor, mask: PackedMask): Tensor {
     const owner = 'MultiHeadedAttention';
-    if (this.rotary !== null || this.keepAttention) {
-      const obstacle = this.rotary !== null ? 'rotary positions' : 'keepAttention';
+    const obstacle = this.packingObstacle;
+    if (obstacle !== null) {
       throw new TypeError(`${owner}: ${obstacle} need a padded batch [B, S, dModel] and its mask`);
     }
     checkPackedRows(owner, 'query', query, mask.queries);

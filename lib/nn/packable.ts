@@ -81,7 +81,5 @@ function obstacleIn(module: Module): string | null {
   if (module.forward !== (constructor.prototype as Module).forward) {
     return `hooks or a forward of its own in ${constructor.name}`;
   }
-  if (!(module instanceof MultiHeadedAttention)) return null;
-  if (module.rotary !== null) return 'rotary positions';
-  return module.keepAttention ? 'keepAttention' : null;
+  return module instanceof MultiHeadedAttention ? module.packingObstacle : null;
 }

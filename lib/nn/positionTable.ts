@@ -1,5 +1,7 @@
 /** What all tables of positions have in common. */
+import type { Tensor } from '../tensor/tensor.js';
 import type { Module } from './module.js';
+import type { PackedSequences } from './packedSequences.js';
 
 /** A module with a table of positions, which no sequence may exceed. */
 export interface PositionTable {
@@ -27,4 +29,9 @@ export function checkPositions(owner: string, length: number, maxLen: number, wa
     `${owner}: the sequence has ${length} positions, the table ${maxLen}; ` +
       `shorten the sequence, make the model with { maxLen: ${length} }${wayOut}`,
   );
+}
+
+/** Rows `[tokens, dModel]` of a table `[1, maxLen, dModel]`: the position of each packed token. */
+export function positionRows(table: Tensor, { positions }: PackedSequences): Tensor {
+  return table.squeeze(0).indexSelect(0, positions);
 }

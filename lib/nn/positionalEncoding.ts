@@ -12,7 +12,7 @@ import { Module } from './module.js';
 import type { BufferForm } from './module.js';
 import { Buffer } from './parameter.js';
 import { checkPackedRows, type PackedSequences } from './packedSequences.js';
-import { checkPositions } from './positionTable.js';
+import { checkPositions, positionRows } from './positionTable.js';
 import { rememberRegistered } from './registration.js';
 
 /** Options of {@link PositionalEncoding}. */
@@ -128,11 +128,9 @@ export class PositionalEncoding extends Module {
   forwardPacked(input: Tensor, sequences: PackedSequences): Tensor {
     checkFeatures('PositionalEncoding', 'input', input, this.dModel, this.pe);
     checkPackedRows('PositionalEncoding', 'input', input, sequences);
-    const { longest, positions } = sequences;
+    const { longest } = sequences;
     checkPositions('PositionalEncoding', longest, this.maxLen, `, or call grow(${longest})`);
-    return tidy(() =>
-      this.dropout.forward(input.add(this.pe.squeeze(0).indexSelect(0, positions))),
-    );
+    return tidy(() => this.dropout.forward(input.add(positionRows(this.pe, sequences))));
   }
 }
 

@@ -173,14 +173,18 @@ export class Adam extends Optimizer<AdamSettings> {
     this.#touched.delete(parameter);
   }
 
+  #forgetAllTouched(): void {
+    for (const parameter of [...this.#touched.keys()]) this.#forgetTouched(parameter);
+  }
+
   override loadStateDict(state: OptimizerState<AdamSettings>): void {
     super.loadStateDict(state);
-    for (const parameter of [...this.#touched.keys()]) this.#forgetTouched(parameter);
+    this.#forgetAllTouched();
   }
 
   override dispose(): void {
     super.dispose();
-    for (const parameter of [...this.#touched.keys()]) this.#forgetTouched(parameter);
+    this.#forgetAllTouched();
   }
 }
 

@@ -12,8 +12,10 @@ export function checkBatch(owner: string, name: string, value: unknown): asserts
   const batch = checkObject(owner, name, value, 'a Batch such as batches(dataset) gives');
   for (const part of tensorNames) checkTensor(owner, `${name}.${part}`, batch[part]);
   checkInteger(owner, `${name}.ntokens`, batch['ntokens'], 0);
-  if (batch['packed'] === undefined) return;
-  const packed = checkObject(owner, `${name}.packed`, batch['packed'], 'a PackedBatch');
+  // Once: a getter of makeBatch's looks at the tensors each time.
+  const given = batch['packed'];
+  if (given === undefined) return;
+  const packed = checkObject(owner, `${name}.packed`, given, 'a PackedBatch');
   for (const part of packedNames) checkTensor(owner, `${name}.packed.${part}`, packed[part]);
   for (const part of sequenceNames) {
     const wayOut = 'makeBatch';

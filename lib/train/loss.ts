@@ -46,7 +46,9 @@ export function tokenLossSum(
   checkInteger('tokenLossSum', 'pad', pad, 0);
   checkOptions('tokenLossSum', options, ['scale']);
   const scale = orDefault(options.scale, 1);
-  const packed = batch.packed !== undefined && isPackable(model) ? batch.packed : null;
+  // Once: it looks at the batch's tensors each time.
+  const { packed: candidate } = batch;
+  const packed = candidate !== undefined && isPackable(model) ? candidate : null;
   return tidy(() => {
     const targets = packed?.tgtY ?? batch.tgtY.flatten();
     const rows = callTensor('aten::nonzero', targets.ne(pad)).squeeze(1);

@@ -268,10 +268,6 @@ struct AttentionFunction : torch::autograd::Function<AttentionFunction> {
 
 using Pair = std::tuple<at::Tensor, at::Tensor>;
 
-bool isHalf(const at::Tensor& tensor) {
-  return tensor.scalar_type() == at::kHalf || tensor.scalar_type() == at::kBFloat16;
-}
-
 /// Output and weights, if any, as the half type that was given.
 Pair narrowed(const Pair& pair, at::ScalarType dtype) {
   const auto& [output, weights] = pair;

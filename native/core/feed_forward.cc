@@ -210,10 +210,8 @@ variable_list backwardPass(const at::Tensor& gradOutput, const Tensors& t, const
   const auto gradients = hiddenBackward(upstream, t, hidden, main, gate, wanted, result[2]);
   const auto dtype = t.input.scalar_type();
   const auto x = operand(rows, hidden.products);
-  const auto da =
-      gradients.main.defined() ? operand(gradients.main, hidden.products) : gradients.main;
-  const auto dc =
-      gradients.gate.defined() ? operand(gradients.gate, hidden.products) : gradients.gate;
+  const auto da = operand(gradients.main, hidden.products);
+  const auto dc = operand(gradients.gate, hidden.products);
   if (wanted.input) {
     auto gradInput = product(da, operand(t.w1, hidden.products), dtype);
     if (gate.defined()) addProduct_(gradInput, dc, operand(t.w3, hidden.products), /*beta=*/1);

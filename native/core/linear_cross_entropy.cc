@@ -198,13 +198,12 @@ variable_list composed(const at::Tensor& input, const at::Tensor& weight, const 
 Result forwardPass(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias,
                    const at::Tensor& target, const Settings& settings, const Wanted& wanted) {
   const auto dtype = input.scalar_type();
-  const auto wide = dtype == at::kDouble ? at::kDouble : at::kFloat;
   // Half types: exact copies in float32, products and softmax there, gradients rounded at the end.
-  const auto x = input.to(wide).contiguous();
-  const auto w = weight.to(wide);
-  const auto b = bias.defined() ? bias.to(wide) : bias;
-  auto result = wide == at::kDouble ? chunked<double>(x, w, b, target, settings, wanted)
-                                    : chunked<float>(x, w, b, target, settings, wanted);
+  const auto x = widened(input).contiguous();
+  const auto w = widened(weight);
+  const auto b = bias.defined() ? widened(bias) : bias;
+  auto result = dtype == at::kDouble ? chunked<double>(x, w, b, target, settings, wanted)
+                                     : chunked<float>(x, w, b, target, settings, wanted);
   for (auto* gradient : {&result.gradInput, &result.gradWeight, &result.gradBias}) {
     if (gradient->defined()) *gradient = gradient->to(dtype);
   }
@@ -288,11 +287,11 @@ Triple linearCrossEntropyAutograd(const at::Tensor& input, const at::Tensor& wei
                                   const OptionalTensor& bias, const at::Tensor& target,
                                   int64_t ignoreIndex, double labelSmoothing, double scale,
                                   std::string_view products) {
-  const Settings settings{ignoreIndex, labelSmoothing, scale,
-                          parseProducts("linear_cross_entropy", products)};
   const auto biasOrNone = bias.value_or(at::Tensor());
-  checkArguments(input, weight, biasOrNone, target, settings);
   if (mustRecord({input, weight, biasOrNone})) {
+    const Settings settings{ignoreIndex, labelSmoothing, scale,
+                            parseProducts("linear_cross_entropy", products)};
+    checkArguments(input, weight, biasOrNone, target, settings);
     checkTargets(target.contiguous(), weight.size(0), ignoreIndex);
     return toTriple(LinearCrossEntropyFunction::apply(input, weight, bias, target, settings));
   }

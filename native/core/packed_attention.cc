@@ -255,7 +255,6 @@ at::Tensor composed(const Packed& t, const AttentionSettings& settings) {
   const auto* queryOffsets = queryList.const_data_ptr<int64_t>();
   const auto* keyOffsets = keyList.const_data_ptr<int64_t>();
   const auto dtype = t.query.scalar_type();
-  const auto computeDtype = dtype == at::kDouble ? at::kDouble : at::kFloat;
   std::vector<at::Tensor> outputs;
   for (int64_t b = 0; b < sequences; ++b) {
     const auto first = queryOffsets[b];
@@ -268,7 +267,7 @@ at::Tensor composed(const Packed& t, const AttentionSettings& settings) {
       continue;
     }
     const auto split = [&](const at::Tensor& rows, int64_t length) {
-      return rows.reshape({length, heads, settings.width}).transpose(0, 1).to(computeDtype);
+      return widened(rows.reshape({length, heads, settings.width}).transpose(0, 1));
     };
     const auto k = split(t.key.narrow(0, keyOffsets[b], keys), keys);
     const auto v = split(t.value.narrow(0, keyOffsets[b], keys), keys);

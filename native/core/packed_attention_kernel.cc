@@ -10,6 +10,7 @@
 #include <limits>
 
 #include "counter_random.h"
+#include "dropout_mask.h"
 #include "simd.h"
 
 namespace torchformer::core {
@@ -113,7 +114,7 @@ struct Drop {
       : active(p > 0.0),
         all(p >= 1.0),
         threshold(RowDropout::thresholdOf(p)),
-        scale(p < 1.0 ? 1.0 / (1.0 - p) : 0.0) {}
+        scale(survivorScale(p)) {}
 
   template <typename T>
   TF_INLINE void apply(T* row, int64_t size, uint64_t seed, int64_t maskRow) const {

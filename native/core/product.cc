@@ -74,7 +74,8 @@ Products parseProducts(const char* op, std::string_view name) {
 }
 
 at::Tensor operand(const at::Tensor& tensor, Products products) {
-  if (products == Products::own || !tensor.is_cpu() || tensor.scalar_type() != at::kFloat) {
+  if (products == Products::own || !tensor.defined() || !tensor.is_cpu() ||
+      tensor.scalar_type() != at::kFloat) {
     return tensor;
   }
   const auto narrow = tensor.to(at::kBFloat16);
@@ -112,16 +113,17 @@ void addProduct_(const at::Tensor& sum, const at::Tensor& a, const at::Tensor& b
 
 at::Tensor biasedProduct(const at::Tensor& a, const at::Tensor& b, const at::Tensor& bias,
                          double scale, at::ScalarType dtype) {
-  if (scale == 1.0 && usesOneDnn(a, b)) return oneDnnProduct(a, b, bias);
-  if (!isNarrow(a, dtype) && !usesOneDnn(a, b)) {
-    if (bias.defined()) return at::addmm(bias, a, b, /*beta=*/1, scale);
-    if (scale == 1.0) return at::mm(a, b);
-    // The scale before any rounding.
-    return at::empty({a.size(0), b.size(1)}, a.options()).addmm_(a, b, /*beta=*/0, scale);
+  const bool isOneDnn = usesOneDnn(a, b);
+  if (isOneDnn && scale == 1.0) return oneDnnProduct(a, b, bias);
+  if (isOneDnn || isNarrow(a, dtype)) {
+    auto result = product(a, b, dtype);
+    if (scale != 1.0) result.mul_(scale);
+    return bias.defined() ? result.add_(bias) : result;
   }
-  auto result = product(a, b, dtype);
-  if (scale != 1.0) result.mul_(scale);
-  return bias.defined() ? result.add_(bias) : result;
+  if (bias.defined()) return at::addmm(bias, a, b, /*beta=*/1, scale);
+  if (scale == 1.0) return at::mm(a, b);
+  // The scale before any rounding.
+  return at::empty({a.size(0), b.size(1)}, a.options()).addmm_(a, b, /*beta=*/0, scale);
 }
 
 }  // namespace torchformer::core

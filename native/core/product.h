@@ -19,8 +19,8 @@ enum class Products : int64_t {
 /// "own" or "bfloat16"; anything else is an ERR_ARGUMENT. `op` is for the message.
 Products parseProducts(const char* op, std::string_view name);
 
-/// `tensor` in the form that products of this precision take; itself for Products::own. Make it
-/// once for several products: it is a pass over the tensor.
+/// `tensor` in the form that products of this precision take; itself for Products::own, and when
+/// undefined. Make it once for several products: it is a pass over the tensor.
 at::Tensor operand(const at::Tensor& tensor, Products products);
 
 /// a [n, k] times b [k, m], both operands, in `dtype`, the dtype of the tensors they were made of.

@@ -16,7 +16,6 @@ import {
   randn,
   setNumThreads,
   tensor,
-  tidy,
   tokenLossSum,
   type Batch,
   type ModelOptions,
@@ -24,6 +23,7 @@ import {
   type Tensor,
   type Transformer,
 } from 'torchformer';
+import { largestDifference } from '../support/numbers.js';
 
 beforeEach(() => manualSeed(1));
 
@@ -42,10 +42,6 @@ const small: ModelOptions = {
   attentionDropout: 0,
   maxLen: 8,
 };
-
-function largestDifference(a: Tensor, b: Tensor): number {
-  return tidy(() => a.sub(b).abs().max().item());
-}
 
 describe('PackedSequences', () => {
   it('know where each sequence begins and each row stands', () => {

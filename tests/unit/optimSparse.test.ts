@@ -15,6 +15,7 @@ import {
   Trainer,
   type Tensor,
 } from 'torchformer';
+import { largestDifference } from '../support/numbers.js';
 
 beforeEach(() => manualSeed(1));
 
@@ -36,10 +37,6 @@ function step(table: Embedding, optimizer: Adam | SGD, rows: Tensor): void {
   const found = table.forward(rows);
   found.mul(found).sum().backward();
   optimizer.step();
-}
-
-function difference(a: Tensor, b: Tensor): number {
-  return a.detach().sub(b.detach()).abs().max().item();
 }
 
 describe('the gradient of an embedding with sparseGradient', () => {
@@ -72,7 +69,7 @@ describe('the gradient of an embedding with sparseGradient', () => {
     });
     expect(norms[0]).toBeCloseTo(norms[1] as number, 12);
     expect(
-      difference(
+      largestDifference(
         callTensor('aten::_to_dense', sparse.weight.grad as Tensor),
         dense.weight.grad as Tensor,
       ),
@@ -106,7 +103,7 @@ describe('Adam with sparse gradients', () => {
     }
     const largest = dense.weight.detach().abs().max().item();
     const allowed = dtype === 'float64' ? 1e-12 : 1e-5;
-    expect(difference(sparse.weight, dense.weight) / largest).toBeLessThan(allowed);
+    expect(largestDifference(sparse.weight, dense.weight) / largest).toBeLessThan(allowed);
   });
 
   it('may change between dense and sparse, and go on from a loaded state', () => {
@@ -125,7 +122,7 @@ describe('Adam with sparse gradients', () => {
     loaded.loadStateDict(first.stateDict());
     first = loaded;
     both(true, ids(1));
-    expect(difference(sparse.weight, dense.weight)).toBeLessThan(1e-14);
+    expect(largestDifference(sparse.weight, dense.weight)).toBeLessThan(1e-14);
   });
 
   it.each([
@@ -139,7 +136,7 @@ describe('Adam with sparse gradients', () => {
       step(table, optimizer, ids(1, 5));
       step(table, optimizer, ids(2));
     }
-    expect(difference(sparse.weight, dense.weight)).toBeLessThan(1e-14);
+    expect(largestDifference(sparse.weight, dense.weight)).toBeLessThan(1e-14);
   });
 
   it('frees step, both moments and the flags of its rows with dispose', () => {

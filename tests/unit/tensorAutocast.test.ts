@@ -10,17 +10,13 @@ import {
   PositionwiseFeedForward,
   randn,
   tensor,
-  tidy,
   tokenLossSum,
   Trainer,
   type Tensor,
 } from 'torchformer';
+import { largestDifference } from '../support/numbers.js';
 
 beforeEach(() => manualSeed(1));
-
-function largestDifference(a: Tensor, b: Tensor): number {
-  return tidy(() => a.detach().sub(b.detach()).abs().max().item());
-}
 
 /** float32 numbers that bfloat16 holds. */
 function rounded(x: Tensor): Tensor {
