@@ -10,6 +10,10 @@ export default tseslint.config(
       'artifacts/',
       'coverage/',
       'lib/tensor/generated/',
+      // Declarations for plain JavaScript: the compiler checks them.
+      '**/*.d.mts',
+      // Users' files, compiled by a test under users' settings.
+      'tests/types/consumers/',
       '**/*.cjs',
     ],
   },

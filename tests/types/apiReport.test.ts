@@ -1,0 +1,33 @@
+/** api/report.md: what it holds, and that it is up to date. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { differentLines } from '../../scripts/apiDifference.mjs';
+import { apiReport, readSurface } from '../../scripts/apiSurface.mjs';
+import { root, runNode } from '../process/support.js';
+
+const report = readFileSync(join(root, 'api/report.md'), 'utf8');
+
+it('the public API and the entry for require are what is in the repository', () => {
+  const { status, errors } = runNode(['scripts/api.mjs', '--check']);
+  expect(status, errors).toBe(0);
+});
+
+it('an export that goes is a difference that is shown line by line', () => {
+  const surface = readSurface();
+  const exports = surface.exports.filter(({ name }) => name !== 'ModuleDict');
+  const lines = differentLines(report, apiReport({ ...surface, exports }));
+  expect(lines[0]).toMatch(/^- class ModuleDict</);
+  expect(lines.every((line) => /^[-+]/.test(line))).toBe(true);
+});
+
+it('the report has no private members, no internal ones and no types of libtorch', () => {
+  expect(report).toMatch(/class Scope \{\n {4}constructor\(\);\n {4}run</);
+  expect(report).not.toMatch(/\bprivate\b|#\w+;|interface AtenOps/);
+  expect(report).toContain('readonly aten: AtenOps;');
+});
+
+it('what the exports need, but do not export themselves, is in the report too', () => {
+  const [, inner = ''] = report.split('## Used by these, not exported');
+  expect(inner).toContain('abstract class ElementwiseMethods');
+});
