@@ -104,7 +104,7 @@ async function ensureLibtorch() {
     throw new StepFailed(libtorchMissing(search, libtorchVersion).message);
   }
   const { setUpLibtorch } = await importCompiled('runtime/setup.js');
-  await setUpLibtorch({ log: say });
+  await setUpLibtorch({ headers: true, log: say });
   return ensureLibtorchIsThere();
 }
 

@@ -1,6 +1,8 @@
 /** `torchformer setup` */
 import { Option, type Command } from 'commander';
 import { existsSync } from 'node:fs';
+import { listCache, removeFromCache, type CacheList } from '../runtime/cacheList.js';
+import { size } from '../runtime/diskSpace.js';
 import { libtorchVersion } from '../runtime/package.js';
 import { setUpLibtorch, type SetupOptions } from '../runtime/setup.js';
 
@@ -9,8 +11,14 @@ interface SetupFlags {
   cuda?: true;
   from?: string;
   sha256?: string;
+  indexUrl?: string;
   force?: true;
+  list?: true;
+  json?: true;
+  remove?: 'cpu' | 'cuda' | 'all';
 }
+
+const fetching = ['from', 'sha256', 'indexUrl', 'force', 'cpu', 'cuda'];
 
 export function registerSetup(program: Command): void {
   program
@@ -27,32 +35,82 @@ export function registerSetup(program: Command): void {
     )
     .option(
       '--from <source>',
-      'take it from a folder (used in place), a wheel, a zip archive, or the URL of one',
+      'take it from a folder (used in place), a folder of wheels, a wheel, a zip or tar.gz archive, ' +
+        'or the URL of one',
     )
     .option(
       '--sha256 <digits>',
-      'the checksum that the file or download must have; needed with a URL',
+      'the checksum that the file or download must have; a URL needs it, or #sha256=… at its end',
     )
+    .option('--index-url <url>', 'the Python package index to fetch the wheel from')
     .option('--force', 'fetch it again although it is there')
+    .addOption(new Option('--list', 'show what the cache has').conflicts([...fetching, 'remove']))
+    .option('--json', 'with --list: as one JSON object')
+    .addOption(
+      new Option('--remove [what]', 'remove a build from the cache, or all that is in it')
+        .choices(['cpu', 'cuda', 'all'])
+        .preset('all')
+        .conflicts(fetching),
+    )
     .addHelpText(
       'after',
-      '\nNeeds Python 3 with pip to fetch and unpack. Without a network: bring the wheel or an unpacked\n' +
-        'libtorch of this version and use --from. TORCHFORMER_CACHE names another cache folder,\n' +
-        'TORCHFORMER_LIBTORCH a libtorch to use without set-up, TORCHFORMER_PYTHON the Python to use.',
+      '\nThe wheel is fetched with pip where Python 3 has it, else over HTTP from --index-url,\n' +
+        'PIP_INDEX_URL or the index-url in pip.conf, through the proxy that HTTPS_PROXY, HTTP_PROXY and\n' +
+        'NO_PROXY tell. A download that is broken off goes on the next time. Without a network, bring\n' +
+        'the wheel or an unpacked libtorch of this version and use --from. TORCHFORMER_CACHE names\n' +
+        'another cache folder, TORCHFORMER_LIBTORCH a libtorch to use without set-up,\n' +
+        'TORCHFORMER_PYTHON the Python to use.',
     )
-    .action(async (flags: SetupFlags) => {
-      const options: SetupOptions = {
-        variant: flags.cuda ? 'cuda' : 'cpu',
-        log: (line) => process.stderr.write(`${line}\n`),
-      };
-      if (flags.from !== undefined) options.from = flags.from;
-      if (flags.sha256 !== undefined) options.sha256 = flags.sha256;
-      if (flags.force) options.force = true;
-      await setUpLibtorch(options);
-      if (!flags.cuda && existsSync('/proc/driver/nvidia/version')) {
-        process.stderr.write(
-          'This machine has an NVIDIA driver: `torchformer setup --cuda` fetches the GPU build.\n',
-        );
-      }
+    .action(async (flags: SetupFlags, command: Command) => {
+      if (flags.json && !flags.list) command.error('error: --json goes with --list');
+      if (flags.list) return print(listCache(), flags.json === true);
+      if (flags.remove !== undefined) return await remove(flags.remove);
+      await fetch(flags);
     });
+}
+
+async function fetch(flags: SetupFlags): Promise<void> {
+  const options: SetupOptions = { variant: flags.cuda ? 'cuda' : 'cpu', log: say };
+  if (flags.from !== undefined) options.from = flags.from;
+  if (flags.sha256 !== undefined) options.sha256 = flags.sha256;
+  if (flags.indexUrl !== undefined) options.indexUrl = flags.indexUrl;
+  if (flags.force) options.force = true;
+  await setUpLibtorch(options);
+  const variable = ['TORCHFORMER_LIBTORCH', 'LIBTORCH'].find((name) => process.env[name]);
+  if (variable !== undefined) {
+    say(`${variable} is set: ${process.env[variable]} is used, and not what set-up brought.`);
+  }
+  if (!flags.cuda && existsSync('/proc/driver/nvidia/version')) {
+    say('This machine has an NVIDIA driver: `torchformer setup --cuda` fetches the GPU build.');
+  }
+}
+
+async function remove(what: 'cpu' | 'cuda' | 'all'): Promise<void> {
+  const removed = await removeFromCache(what, say);
+  for (const path of removed) say(`removed ${path}`);
+  if (removed.length === 0) say('there was nothing to remove');
+}
+
+function print(list: CacheList, asJson: boolean): void {
+  process.stdout.write(asJson ? `${JSON.stringify(list, null, 2)}\n` : describe(list));
+}
+
+function describe({ cache, entries, downloads }: CacheList): string {
+  const lines = entries.map((entry) => {
+    const { version, variant, bytes, path, linkedTo, inUse, problem } = entry;
+    const state = problem ?? (inUse ? 'in use' : 'not in use');
+    const space = linkedTo === null ? size(bytes) : 'a link';
+    const place = linkedTo === null ? path : `${path} -> ${linkedTo}`;
+    return `${version.padEnd(9)} ${variant.padEnd(4)} ${space.padStart(7)}  ${place}  (${state})`;
+  });
+  const parts = downloads.map(
+    ({ path, bytes }) => `unfinished     ${size(bytes).padStart(7)}  ${path}`,
+  );
+  const all = [...lines, ...parts];
+  return `${all.length === 0 ? `${cache} has no libtorch` : all.join('\n')}\n`;
+}
+
+/** Progress goes to standard error; standard output has the result alone. */
+function say(line: string): void {
+  process.stderr.write(`${line}\n`);
 }

@@ -8,6 +8,8 @@ const flagsOfOptions: readonly (readonly [RegExp, string])[] = [
     'a file needs a first row with the names of its columns',
   ],
   [/setUpLibtorch: a URL needs sha256/g, 'a URL needs --sha256'],
+  [/^setUpLibtorch: sha256/g, '--sha256'],
+  [/^setUpLibtorch: indexUrl/g, '--index-url'],
   [/\blearningRate\b/g, '--lr'],
   [/a warmup or clip/g, 'a --warmup or --clip'],
   [/^trainBpe: vocabSize/g, '--vocab-size'],

@@ -1,10 +1,23 @@
-/** Unpacks what libtorch needs from a wheel or a zip archive, with Python's own zip reader. */
-import { spawn } from 'node:child_process';
+/** Unpacks what libtorch needs from a wheel, a zip archive or a gzipped tar archive. */
+import { createWriteStream } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import {
+  ArchiveFault,
+  archiveFiles,
+  UnsafeArchive,
+  unsafeName,
+  type ArchiveFile,
+} from './archiveFiles.js';
+import { checkSpace } from './diskSpace.js';
 import { TorchError } from './errors.js';
+import { makeFolder } from './makeFolder.js';
 
 export interface Unpacked {
   /** What the wheel says it requires, as pip takes it; empty for other archives. */
   readonly requirements: readonly string[];
+  /** How many files were unpacked. */
+  readonly files: number;
 }
 
 /**
@@ -12,89 +25,114 @@ export interface Unpacked {
  * For the CPU only the three libraries it needs; for CUDA all but those that serve Python.
  * An `nvidia/` folder, as in NVIDIA's wheels, goes beside it.
  *
- * @throws TorchError ERR_NATIVE_LOAD when the archive cannot be read or holds none of it
+ * @throws TorchError ERR_NATIVE_LOAD when the archive cannot be read, holds none of it, or has names
+ *   or links that lead out of `target`; nothing is written then
  */
 export async function unpackLibtorch(
-  python: string,
   archive: string,
   target: string,
   variant: 'cpu' | 'cuda',
 ): Promise<Unpacked> {
-  const { status, output, errors } = await runPython(python, unpackScript, [
-    archive,
-    target,
-    variant,
-  ]);
-  if (status !== 0) {
-    const reason = errors.trim().split('\n').at(-1) ?? `exit code ${status}`;
-    throw new TorchError('ERR_NATIVE_LOAD', `${archive} cannot be unpacked: ${reason}`);
+  try {
+    const requirements = await survey(archive, target, variant);
+    let files = 0;
+    for await (const file of archiveFiles(archive)) {
+      const place = placeOf(file.name, variant);
+      if (place === null) continue;
+      await write(file, join(target, place));
+      files++;
+    }
+    if (files === 0) {
+      throw new ArchiveFault('it holds no libtorch (no torch/lib and no libtorch/lib)');
+    }
+    return { requirements, files };
+  } catch (error) {
+    if (!(error instanceof ArchiveFault)) throw error;
+    const advice =
+      error instanceof UnsafeArchive
+        ? 'No archive of libtorch does that: take one from a place that you trust.'
+        : 'It must be a whole wheel of torch, or a zip or tar.gz archive of libtorch; fetch it again.';
+    throw new TorchError(
+      'ERR_NATIVE_LOAD',
+      `${archive} cannot be unpacked: ${error.message}. ${advice}`,
+      { cause: error },
+    );
   }
-  return { requirements: JSON.parse(output) as string[] };
 }
 
-async function runPython(
-  python: string,
-  script: string,
-  args: readonly string[],
-): Promise<{ status: number | null; output: string; errors: string }> {
-  const child = spawn(python, ['-I', '-c', script, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
-  let output = '';
-  let errors = '';
-  child.stdout.setEncoding('utf8').on('data', (text: string) => (output += text));
-  child.stderr.setEncoding('utf8').on('data', (text: string) => (errors += text));
-  const status = await new Promise<number | null>((resolve, reject) => {
-    child.on('error', reject).on('close', resolve);
-  });
-  return { status, output, errors };
+/** What a wheel says it requires, as pip takes it. @throws ArchiveFault */
+export async function requirementsOf(wheel: string): Promise<readonly string[]> {
+  for await (const file of archiveFiles(wheel)) {
+    if (isMetadata(file)) return requirementsIn(await textOf(file));
+  }
+  return [];
 }
 
-// A wheel holds torch/, the official archive libtorch/. Libraries get their execute bits from the
-// umask, as pip gives them; nothing here depends on them.
-const unpackScript = `
-import json, os, re, shutil, sys, zipfile
+function isMetadata({ name }: ArchiveFile): boolean {
+  return /^[^/]+\.dist-info\/METADATA$/.test(name);
+}
 
-archive, target, variant = sys.argv[1:]
-cpu_libraries = re.compile(r"lib(c10|torch_cpu|gomp[-.\\w]*|iomp5)\\.so[.\\d]*")
-python_libraries = re.compile(r"lib(torch_python|shm|torchbind_test|jitbackend_test|backend_with_compiler|aoti_custom_ops).*")
+/** Looks through all of it before anything is written. @returns what the wheel requires */
+async function survey(
+  archive: string,
+  target: string,
+  variant: 'cpu' | 'cuda',
+): Promise<readonly string[]> {
+  let requirements: readonly string[] = [];
+  let bytes = 0;
+  for await (const file of archiveFiles(archive)) {
+    refuseUnsafe(file);
+    if (placeOf(file.name, variant) !== null) bytes += file.size;
+    if (isMetadata(file)) requirements = requirementsIn(await textOf(file));
+  }
+  await checkSpace(target, bytes, `unpacking ${archive}`);
+  return requirements;
+}
 
-def place(name):
-    parts = name.split("/")
-    if ".." in parts or name.startswith("/"):
-        raise SystemExit("the archive holds an unsafe name: " + name)
-    if parts[0] == "nvidia":
-        return name if variant == "cuda" and ".so" in parts[-1] else None
-    if parts[0] == "torch.libs":
-        return name
-    if parts[0].endswith(".dist-info") and "licenses" in parts:
-        return "/".join(["torch"] + parts[parts.index("licenses"):])
-    if parts[0] not in ("torch", "libtorch"):
-        return None
-    rest = parts[1:]
-    if rest[:1] == ["include"] or rest in (["version.py"], ["build-version"]):
-        return "/".join(["torch"] + rest)
-    if rest[:1] != ["lib"] or len(rest) != 2 or ".so" not in rest[1]:
-        return None
-    wanted = cpu_libraries.fullmatch(rest[1]) if variant == "cpu" else not python_libraries.fullmatch(rest[1])
-    return "/".join(["torch"] + rest) if wanted else None
+function refuseUnsafe({ name, link }: ArchiveFile): void {
+  if (name.split(/[/\\]/).includes('..') || /^[/\\]|^[a-z]:/i.test(name)) {
+    throw unsafeName(name);
+  }
+  if (link) throw new UnsafeArchive(`it holds a link, which may lead out of its folder: ${name}`);
+}
 
-requirements = []
-found = 0
-with zipfile.ZipFile(archive) as source:
-    for entry in source.infolist():
-        if entry.is_dir():
-            continue
-        if re.fullmatch(r"torch-[^/]*\\.dist-info/METADATA", entry.filename):
-            text = source.read(entry).decode("utf-8")
-            requirements = re.findall(r"^Requires-Dist: (.*)$", text, re.M)
-        name = place(entry.filename)
-        if name is None:
-            continue
-        path = os.path.join(target, name)
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        with source.open(entry) as reader, open(path, "wb") as writer:
-            shutil.copyfileobj(reader, writer, 1 << 20)
-        found += 1
-if found == 0:
-    raise SystemExit("it holds no libtorch")
-print(json.dumps([line.strip() for line in requirements]))
-`;
+const cpuLibraries = /^lib(c10|torch_cpu|gomp[-.\w]*|iomp5)\.so[.\d]*$/;
+const pythonLibraries =
+  /^lib(torch_python|shm|torchbind_test|jitbackend_test|backend_with_compiler|aoti_custom_ops)/;
+/** A wheel holds torch/, the official archive libtorch/, a package of npm package/. */
+const roots = ['torch', 'libtorch', 'package'];
+
+/** Where a file of the archive goes below the target; null: it is not needed. */
+function placeOf(name: string, variant: 'cpu' | 'cuda'): string | null {
+  const [first = '', ...rest] = name.split('/');
+  const file = rest.at(-1) ?? '';
+  if (first === 'nvidia') return variant === 'cuda' && file.includes('.so') ? name : null;
+  if (first === 'torch.libs') return name;
+  if (first.endsWith('.dist-info') && rest.includes('licenses')) {
+    return ['torch', ...rest.slice(rest.indexOf('licenses'))].join('/');
+  }
+  if (!roots.includes(first)) return null;
+  const inTorch = ['torch', ...rest].join('/');
+  const folder = rest[0] ?? '';
+  if (['include', 'licenses'].includes(folder)) return inTorch;
+  if (rest.length === 1 && ['version.py', 'build-version'].includes(file)) return inTorch;
+  if (folder !== 'lib' || rest.length !== 2 || !file.includes('.so')) return null;
+  const wanted = variant === 'cpu' ? cpuLibraries.test(file) : !pythonLibraries.test(file);
+  return wanted ? inTorch : null;
+}
+
+async function write(file: ArchiveFile, path: string): Promise<void> {
+  await makeFolder(dirname(path));
+  // Libraries get no execute bit, as pip gives them none; nothing here depends on it.
+  await pipeline(file.content(), createWriteStream(path));
+}
+
+async function textOf(file: ArchiveFile): Promise<string> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of file.content()) chunks.push(chunk);
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+function requirementsIn(metadata: string): readonly string[] {
+  return [...metadata.matchAll(/^Requires-Dist: (.*)$/gm)].map(([, line = '']) => line.trim());
+}

@@ -1,0 +1,57 @@
+/** Room on the disk: asked for before much is written, and named when it ran out all the same. */
+import { statfs } from 'node:fs/promises';
+import { TorchError } from './errors.js';
+
+/**
+ * @param bytes what is about to be written to the file system of `folder`
+ * @param purpose for the message: `unpacking torch.whl`
+ * @throws TorchError ERR_NATIVE_LOAD with both figures and the way out
+ */
+export async function checkSpace(folder: string, bytes: number, purpose: string): Promise<void> {
+  const free = await freeBytes(folder);
+  if (free === null || free >= bytes) return;
+  throw new TorchError(
+    'ERR_NATIVE_LOAD',
+    `${purpose} needs ${size(bytes)}, and the disk of ${folder} has ${size(free)} free; ${wayOut}`,
+  );
+}
+
+/** A system's error in words, where it is one of space or permission; others come back as they are. */
+export async function explainWriteFault(error: unknown, folder: string): Promise<unknown> {
+  const { code, message } = error as NodeJS.ErrnoException;
+  if (error instanceof TorchError || !(error instanceof Error)) return error;
+  if (code === 'ENOSPC' || code === 'EDQUOT') {
+    const free = await freeBytes(folder);
+    const figure = free === null ? '' : ` (${size(free)} free)`;
+    const what = code === 'ENOSPC' ? 'the disk is full' : 'your disk quota is used up';
+    return new TorchError('ERR_NATIVE_LOAD', `${what}${figure} at ${folder}; ${wayOut}`, {
+      cause: error,
+    });
+  }
+  if (code === 'EACCES' || code === 'EPERM' || code === 'EROFS') {
+    return new TorchError(
+      'ERR_NATIVE_LOAD',
+      `${folder} cannot be written to (${message}); set TORCHFORMER_CACHE to a folder that can`,
+      { cause: error },
+    );
+  }
+  return error;
+}
+
+const wayOut = 'make room, or set TORCHFORMER_CACHE to a folder on another disk';
+
+/** Null where the system does not tell. */
+async function freeBytes(folder: string): Promise<number | null> {
+  try {
+    const { bavail, bsize } = await statfs(folder);
+    return bavail * bsize;
+  } catch {
+    return null;
+  }
+}
+
+/** `812 MB`, `3.2 GB`. */
+export function size(bytes: number): string {
+  if (bytes >= 1e9) return `${(bytes / 1e9).toFixed(1)} GB`;
+  return bytes >= 1e6 ? `${Math.round(bytes / 1e6)} MB` : `${Math.ceil(bytes / 1e3)} kB`;
+}

@@ -1,0 +1,275 @@
+/** Downloads that go on where they were broken off, and are what they should be. */
+import { createHash } from 'node:crypto';
+import { createReadStream, createWriteStream } from 'node:fs';
+import { readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import { Readable, Transform } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Response } from 'undici';
+import { checkSpace, explainWriteFault, size } from './diskSpace.js';
+import { TorchError } from './errors.js';
+import { connectionFault, plainUrl, request } from './http.js';
+import { withLock } from './lock.js';
+import { makeFolder } from './makeFolder.js';
+
+/** Options of {@link download}. */
+export interface DownloadOptions {
+  /** Where the file and its unfinished parts are kept. */
+  readonly folder: string;
+  /** The SHA-256 that the file must have. */
+  readonly sha256: string | undefined;
+  /** Takes lines of progress. */
+  readonly log: (line: string) => void;
+}
+
+/** Times that a connection may break without a byte more having come. */
+const fruitlessTries = 3;
+
+/**
+ * Downloads `url` into the folder. What came of an earlier try that was broken off is kept there and
+ * continued, when the server can and the file there is still the same; a file that is there whole is
+ * not fetched again.
+ *
+ * @returns the path of the file
+ * @throws TorchError ERR_NATIVE_LOAD
+ */
+export async function download(url: string, options: DownloadOptions): Promise<string> {
+  const { folder, sha256, log } = options;
+  await makeFolder(folder);
+  const file = join(folder, fileName(url));
+  return await withLock(
+    `${file}.lock`,
+    () => log(`waiting for another download of ${plainUrl(url)}`),
+    async () => {
+      if (!(await exists(file))) {
+        log(`fetching ${plainUrl(url)}`);
+        try {
+          await new Transfer(url, `${file}.part`, options).run();
+        } catch (error) {
+          throw await explainWriteFault(error, folder);
+        }
+        await rename(`${file}.part`, file);
+        await rm(`${file}.part.json`, { force: true });
+      }
+      if (sha256 === undefined) return file;
+      try {
+        await checkSum(file, sha256);
+      } catch (error) {
+        // Kept, it would be continued or taken for the file the next time.
+        await rm(file, { force: true });
+        throw error;
+      }
+      return file;
+    },
+  );
+}
+
+/** Two files of one name from two places stay two. */
+function fileName(url: string): string {
+  const plain = plainUrl(url);
+  const key = createHash('sha256').update(plain).digest('hex').slice(0, 12);
+  const name = basename(decodeURIComponent(new URL(plain).pathname)).replace(/[^\w.+-]/g, '_');
+  return `${key}-${name || 'download'}`;
+}
+
+/** What tells whether the file on the server is still the one that a part is of. */
+interface Validator {
+  readonly etag?: string;
+  readonly lastModified?: string;
+}
+
+class Transfer {
+  constructor(
+    private readonly url: string,
+    private readonly part: string,
+    private readonly options: DownloadOptions,
+  ) {}
+
+  /** Leaves the whole file under the name of the part. */
+  async run(): Promise<void> {
+    let fruitless = 0;
+    for (;;) {
+      const before = await sizeOf(this.part);
+      try {
+        await this.attempt(before);
+        return;
+      } catch (error) {
+        if (!(error instanceof Broken)) throw error;
+        const after = await sizeOf(this.part);
+        fruitless = after > before ? 0 : fruitless + 1;
+        if (fruitless === fruitlessTries || error.final) {
+          throw this.givenUp(after, error.cause as TorchError);
+        }
+        this.options.log(`  broken off after ${size(after)}; trying again`);
+        await sleep(200 * (fruitless + 1));
+      }
+    }
+  }
+
+  private givenUp(have: number, error: TorchError): TorchError {
+    const kept =
+      have > 0 ? ` The ${size(have)} that came are kept: the same command goes on from there.` : '';
+    return new TorchError('ERR_NATIVE_LOAD', error.message + kept, { cause: error });
+  }
+
+  private async attempt(have: number): Promise<void> {
+    let response: Response;
+    try {
+      response = await request(this.url, {
+        // What is counted and hashed is the file itself.
+        'accept-encoding': 'identity',
+        ...(have > 0 ? await this.rangeHeaders(have) : {}),
+      });
+    } catch (error) {
+      throw new Broken(error, have === 0);
+    }
+    const { status, headers } = response;
+    if (status === 416) return await this.beyondTheEnd(have, headers.get('content-range'));
+    if (status >= 500 || status === 429) {
+      throw new Broken(connectionFault(this.url, new Error(`HTTP ${status}`)), false);
+    }
+    if (!response.ok || response.body === null) {
+      throw connectionFault(this.url, new Error(`HTTP ${status} ${response.statusText}`.trim()));
+    }
+    // A server that cannot go on from there, or has another file by now, sends all of it.
+    const start = status === 206 ? rangeStart(headers.get('content-range')) : 0;
+    if (start !== 0 && start !== have) {
+      await rm(this.part, { force: true });
+      throw new Broken(connectionFault(this.url, new Error('a wrong part was sent')), false);
+    }
+    const length = headers.get('content-length');
+    const total = length === null ? null : start + Number(length);
+    if (total !== null) {
+      await checkSpace(this.options.folder, total - start, `fetching ${plainUrl(this.url)}`);
+    }
+    await this.keepValidator(headers);
+    if (start > 0) this.options.log(`  going on after ${size(start)}`);
+
+    const progress = new Progress(total, start, this.options.log);
+    const body = Readable.fromWeb(response.body as never);
+    try {
+      await pipeline(
+        body,
+        progress,
+        createWriteStream(this.part, { flags: start > 0 ? 'a' : 'w' }),
+      );
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).syscall === 'write') throw error;
+      throw new Broken(connectionFault(this.url, error), false);
+    }
+    const end = await sizeOf(this.part);
+    if (total !== null && end < total) {
+      const message = `it ended after ${end} of ${total} bytes`;
+      throw new Broken(connectionFault(this.url, new Error(message)), false);
+    }
+  }
+
+  /** The part is whole already, or no part of this file. */
+  private async beyondTheEnd(have: number, range: string | null): Promise<void> {
+    if (range === `bytes */${have}`) return;
+    await rm(this.part, { force: true });
+    await rm(`${this.part}.json`, { force: true });
+    throw new Broken(connectionFault(this.url, new Error('HTTP 416')), have === 0);
+  }
+
+  private async rangeHeaders(have: number): Promise<Record<string, string>> {
+    let validator: Validator = {};
+    try {
+      validator = JSON.parse(await readFile(`${this.part}.json`, 'utf8')) as Validator;
+    } catch {
+      // Killed before it was written: the checksum tells, if there is one.
+    }
+    const known = validator.etag ?? validator.lastModified;
+    if (known === undefined && this.options.sha256 === undefined) return {};
+    return { range: `bytes=${have}-`, ...(known === undefined ? {} : { 'if-range': known }) };
+  }
+
+  private async keepValidator(headers: Response['headers']): Promise<void> {
+    const etag = headers.get('etag');
+    const lastModified = headers.get('last-modified');
+    // A weak ETag promises no equal bytes.
+    const validator: Validator = {
+      ...(etag !== null && !etag.startsWith('W/') ? { etag } : {}),
+      ...(lastModified !== null ? { lastModified } : {}),
+    };
+    await writeFile(`${this.part}.json`, JSON.stringify(validator));
+  }
+}
+
+/** A connection that broke, which may be tried again. */
+class Broken extends Error {
+  constructor(
+    cause: unknown,
+    readonly final: boolean,
+  ) {
+    super('broken off', { cause });
+  }
+}
+
+/** Passes bytes on and tells at each tenth of the whole, or each 50 MB where that is not known. */
+class Progress extends Transform {
+  private told: number;
+
+  constructor(
+    private readonly total: number | null,
+    private done: number,
+    private readonly log: (line: string) => void,
+  ) {
+    super();
+    this.told = this.step();
+  }
+
+  override _transform(
+    chunk: Buffer,
+    _: BufferEncoding,
+    callback: (error: null, chunk: Buffer) => void,
+  ): void {
+    this.done += chunk.length;
+    const step = this.step();
+    if (step > this.told) {
+      this.told = step;
+      this.log(
+        this.total === null
+          ? `  ${size(this.done)}`
+          : `  ${Math.floor((100 * this.done) / this.total)} % of ${size(this.total)}`,
+      );
+    }
+    callback(null, chunk);
+  }
+
+  private step(): number {
+    return Math.floor(this.total === null ? this.done / 50e6 : (10 * this.done) / this.total);
+  }
+}
+
+function rangeStart(contentRange: string | null): number {
+  return Number(/^bytes (\d+)-/.exec(contentRange ?? '')?.[1] ?? NaN);
+}
+
+async function sizeOf(path: string): Promise<number> {
+  return stat(path).then(
+    ({ size }) => size,
+    () => 0,
+  );
+}
+
+async function exists(path: string): Promise<boolean> {
+  return stat(path).then(
+    () => true,
+    () => false,
+  );
+}
+
+/** @throws TorchError ERR_NATIVE_LOAD naming both checksums */
+export async function checkSum(file: string, expected: string): Promise<void> {
+  const hash = createHash('sha256');
+  for await (const chunk of createReadStream(file)) hash.update(chunk as Buffer);
+  const actual = hash.digest('hex');
+  if (actual === expected.toLowerCase()) return;
+  throw new TorchError(
+    'ERR_NATIVE_LOAD',
+    `${file} has SHA-256 ${actual}, expected ${expected}: it is another file, or damaged; ` +
+      'fetch it again, or give the checksum that its publisher tells',
+  );
+}

@@ -1,0 +1,80 @@
+/** What a wheel says it needs of another one: `cuda-toolkit[cudart]==13.0.2; platform_system == "Linux"`. */
+import { compareVersions } from './elf.js';
+import { TorchError } from './errors.js';
+
+/** A requirement, taken apart. */
+export interface Requirement {
+  readonly name: string;
+  readonly extras: readonly string[];
+  /** All of them have to hold: `==13.0.*`, `>=1.2`. */
+  readonly clauses: readonly { readonly operator: string; readonly version: string }[];
+  /** As it was written, without its marker. */
+  readonly text: string;
+}
+
+/**
+ * Takes a requirement apart, when it counts here.
+ *
+ * @param extras those asked for of the wheel that says it
+ * @returns null when its marker names another system, or an extra that was not asked for
+ */
+export function parseRequirement(line: string, extras: readonly string[] = []): Requirement | null {
+  const [text = '', marker = ''] = line.split(';').map((part) => part.trim());
+  const [, extra] = /extra\s*==\s*["']([^"']+)["']/.exec(marker) ?? [];
+  if (extra !== undefined && !extras.includes(extra)) return null;
+  const system = /(?:platform_system|sys_platform)\s*(==|!=)\s*["'](\w+)["']/.exec(marker);
+  if (system !== null) {
+    const same = system[2]?.toLowerCase() === process.platform;
+    if (same !== (system[1] === '==')) return null;
+  }
+  const match = /^([\w.-]+?)\s*(?:\[([^\]]*)\])?\s*\(?([^)]*)\)?$/.exec(text);
+  if (match?.[1] === undefined) throw unreadable(text);
+  return {
+    name: match[1],
+    extras: (match[2] ?? '').split(',').flatMap((one) => (one.trim() ? [one.trim()] : [])),
+    clauses: (match[3] ?? '').split(',').flatMap((one) => (one.trim() ? [clause(one, text)] : [])),
+    text,
+  };
+}
+
+function clause(part: string, text: string): { operator: string; version: string } {
+  const match = /^\s*(==|!=|<=|>=|<|>)\s*([\w.*+!-]+)\s*$/.exec(part);
+  if (match?.[1] === undefined || match[2] === undefined) throw unreadable(text);
+  return { operator: match[1], version: match[2] };
+}
+
+function unreadable(text: string): TorchError {
+  return new TorchError(
+    'ERR_NATIVE_LOAD',
+    `the wheel requires "${text}", which only pip can resolve: install Python 3 with pip, ` +
+      'or give the wheels that it needs with --from <folder>',
+  );
+}
+
+/** Whether a version does; one that is no release (`2.0rc1`) never does. */
+export function satisfies(version: string, { clauses }: Requirement): boolean {
+  const [release = ''] = version.split('+', 1);
+  if (!/^\d[\d.]*(\.post\d+)?$/.test(release)) return false;
+  const plain = release.replace('.post', '.');
+  return clauses.every(({ operator, version: wanted }) => {
+    if (wanted.endsWith('.*')) {
+      const inside = `${plain}.`.startsWith(wanted.slice(0, -1));
+      return operator === '!=' ? !inside : inside;
+    }
+    const difference = compareVersions(plain, wanted.split('+', 1)[0] ?? '');
+    switch (operator) {
+      case '==':
+        return difference === 0;
+      case '!=':
+        return difference !== 0;
+      case '<=':
+        return difference <= 0;
+      case '>=':
+        return difference >= 0;
+      case '<':
+        return difference < 0;
+      default:
+        return difference > 0;
+    }
+  });
+}

@@ -1,0 +1,229 @@
+/** Where set-up takes libtorch from: a folder, a wheel or archive, a URL, pip, a package index. */
+import { readdirSync } from 'node:fs';
+import { mkdir, realpath, rm, symlink } from 'node:fs/promises';
+import { basename, dirname, join, resolve } from 'node:path';
+import { unpackLibtorch } from './archive.js';
+import { missingNvidiaLibraries } from './checkLibraries.js';
+import { checkSpace } from './diskSpace.js';
+import { checkSum, download } from './download.js';
+import { TorchError } from './errors.js';
+import { isUrl } from './http.js';
+import { inspectLibtorch } from './libtorchFolder.js';
+import { kindOf } from './makeFolder.js';
+import { nvidiaRequirements, nvidiaWheelsOfIndex } from './nvidia.js';
+import { offlineInstructions, torchRequirement } from './offline.js';
+import { libtorchVersion } from './package.js';
+import { downloadWheels, hasPip } from './pip.js';
+import { findPython } from './python.js';
+import { configuredIndex, findTorchWheel } from './wheelIndex.js';
+
+/** What set-up wants and where it may put things. */
+export interface SourceRequest {
+  /** Gets `torch/`, and `nvidia/` beside it where needed. */
+  readonly ready: string;
+  /** A folder for this set-up alone. */
+  readonly work: string;
+  /** Downloads that a later set-up can go on with. */
+  readonly downloads: string;
+  /** Gets the downloads that are not needed any more once set-up has ended well. */
+  readonly used: string[];
+  readonly variant: 'cpu' | 'cuda';
+  readonly from: string | undefined;
+  readonly sha256: string | undefined;
+  readonly indexUrl: string | undefined;
+  readonly log: (line: string) => void;
+}
+
+/**
+ * Fills `ready`.
+ *
+ * @returns for messages, what it came from
+ * @throws TorchError ERR_NATIVE_LOAD
+ */
+export async function obtain(request: SourceRequest): Promise<string> {
+  const { from, sha256, downloads, used, log } = request;
+  if (from === undefined) return await obtainPinned(request);
+  if (isUrl(from)) {
+    const expected = sha256 ?? checksumIn(from);
+    const file = await download(from, { folder: downloads, sha256: expected, log });
+    used.push(file);
+    await unpack(request, file, []);
+    return from;
+  }
+  const path = resolve(from);
+  const kind = kindOf(path);
+  if (kind === null) throw new TorchError('ERR_NATIVE_LOAD', `${path} does not exist`);
+  if (kind === 'folder') {
+    await obtainFromFolder(request, path);
+    return path;
+  }
+  if (sha256 !== undefined) await checkSum(path, sha256);
+  await unpack(request, path, wheelsIn(dirname(path)));
+  return path;
+}
+
+/** The checksum behind `#sha256=` in a URL. */
+export function checksumIn(url: string): string | undefined {
+  return /#(?:.*&)?sha256=([0-9a-f]{64})(?:&|$)/i.exec(url)?.[1];
+}
+
+// ---- a folder -----------------------------------------------------------------------------------
+
+async function obtainFromFolder(request: SourceRequest, path: string): Promise<void> {
+  const folder = inspectLibtorch(path);
+  if (typeof folder !== 'string') {
+    // It stays where it is: the user's own, and the CUDA build has gigabytes around it.
+    await symlink(await realpath(folder.root), join(request.ready, 'torch'));
+    return;
+  }
+  const wheels = wheelsIn(path);
+  const fitting = wheels.filter((wheel) => /^torch-[^-]+-.*\.whl$/.test(basename(wheel)));
+  const own = fitting.find((wheel) => versionOf(wheel) === libtorchVersion) ?? fitting[0];
+  if (own === undefined) {
+    throw new TorchError(
+      'ERR_NATIVE_LOAD',
+      `${path} ${folder}. It must be a folder with libtorch in it (the torch/ of site-packages, an ` +
+        `unpacked libtorch/), or hold the wheel torch-${libtorchVersion}-….whl`,
+    );
+  }
+  await unpack(request, own, wheels);
+}
+
+function versionOf(wheel: string): string | undefined {
+  return basename(wheel).split('-')[1]?.split('+')[0];
+}
+
+function wheelsIn(folder: string): readonly string[] {
+  return readdirSync(folder)
+    .filter((name) => name.endsWith('.whl'))
+    .map((name) => join(folder, name));
+}
+
+// ---- the pinned wheel ---------------------------------------------------------------------------
+
+/** Packed and unpacked together, roughly: what pip is about to fetch is not known before. */
+const roughBytes = { cpu: 0.7e9, cuda: 8e9 };
+
+async function obtainPinned(request: SourceRequest): Promise<string> {
+  const { variant, indexUrl, work, downloads, used, sha256, log } = request;
+  const size = variant === 'cpu' ? 'CPU, about 200 MB' : 'CUDA, about 3 GB';
+  const python = await pythonWithPip();
+  if (python !== null) {
+    log(`fetching libtorch ${libtorchVersion} (${size}) with pip`);
+    await checkSpace(work, roughBytes[variant], `libtorch with ${variant} libraries`);
+    const requirement = torchRequirement(variant);
+    const wheels = await downloadWheels(python, [requirement], join(work, 'pip'), { indexUrl });
+    const [wheel] = wheels ?? [];
+    if (wheel === undefined) {
+      throw new TorchError(
+        'ERR_NATIVE_LOAD',
+        `pip could not fetch ${requirement}; its reason stands above.\n${offlineInstructions(variant)}`,
+      );
+    }
+    if (sha256 !== undefined) await checkSum(wheel, sha256);
+    await unpack(request, wheel, []);
+    return 'the wheel that pip gave';
+  }
+
+  const index = indexUrl ?? configuredIndex();
+  if (index === null) {
+    throw new TorchError(
+      'ERR_NATIVE_LOAD',
+      'there is no Python 3 with pip here, so set-up has to be told where wheels are: give ' +
+        '`--index-url <the simple URL of a Python package index>`, or set PIP_INDEX_URL.\n' +
+        offlineInstructions(variant),
+    );
+  }
+  log(`fetching libtorch ${libtorchVersion} (${size}) from the package index`);
+  try {
+    const wheel = await findTorchWheel(index, libtorchVersion, variant);
+    const expected = sha256 ?? wheel.sha256;
+    const file = await download(wheel.url, { folder: downloads, sha256: expected, log });
+    used.push(file);
+    await unpack(request, file, []);
+    return wheel.filename;
+  } catch (error) {
+    if (!(error instanceof TorchError) || !isConnectionFault(error)) throw error;
+    throw new TorchError('ERR_NATIVE_LOAD', `${error.message}\n${offlineInstructions(variant)}`, {
+      cause: error,
+    });
+  }
+}
+
+/** Whether no answer came at all: then the machine may have no network. */
+function isConnectionFault(error: TorchError): boolean {
+  for (let at: unknown = error.cause; at instanceof Error; at = at.cause) {
+    const { code } = at as NodeJS.ErrnoException;
+    if (code !== undefined && /^(E[A-Z]+|UND_ERR_\w+)$/.test(code)) return true;
+  }
+  return false;
+}
+
+async function pythonWithPip(): Promise<string | null> {
+  const python = findPython();
+  return python !== null && (await hasPip(python)) ? python : null;
+}
+
+// ---- unpacking ----------------------------------------------------------------------------------
+
+/** @param beside wheels that came with the archive, where NVIDIA's may be among */
+async function unpack(
+  request: SourceRequest,
+  archive: string,
+  beside: readonly string[],
+): Promise<void> {
+  const { ready, variant, log } = request;
+  log(`unpacking ${basename(archive)}`);
+  const { requirements } = await unpackLibtorch(archive, ready, variant);
+  if (typeof inspectLibtorch(ready) === 'string') return;
+  const wanted = nvidiaRequirements(requirements, variant);
+  if (wanted.length === 0 && missingNvidiaLibraries(ready).length === 0) return;
+
+  const near = beside.filter((wheel) => basename(wheel).startsWith('nvidia_'));
+  for (const wheel of near) {
+    if (variant === 'cpu' && !/^nvidia_cuda_(runtime|cupti)/.test(basename(wheel))) continue;
+    log(`unpacking ${basename(wheel)}`);
+    await unpackLibtorch(wheel, ready, 'cuda');
+  }
+  if (near.length > 0 && missingNvidiaLibraries(ready).length === 0) return;
+  if (wanted.length > 0) await addNvidiaLibraries(request, wanted);
+  const missing = missingNvidiaLibraries(ready);
+  if (missing.length === 0) return;
+  throw new TorchError(
+    'ERR_NATIVE_LOAD',
+    `this build needs NVIDIA's libraries ${missing.join(', ')}, which did not come with it.\n` +
+      offlineInstructions(variant),
+  );
+}
+
+/** Unpacks them to `nvidia/`, where libtorch looks: beside `torch/`. */
+async function addNvidiaLibraries(
+  { ready, work, downloads, used, variant, indexUrl, log }: SourceRequest,
+  wanted: readonly string[],
+): Promise<void> {
+  log('fetching the NVIDIA libraries that this build needs');
+  const python = await pythonWithPip();
+  if (python !== null) {
+    const folder = join(work, 'nvidia');
+    await mkdir(folder);
+    const wheels = await downloadWheels(python, wanted, folder, { dependencies: true, indexUrl });
+    if (wheels === null) {
+      throw new TorchError(
+        'ERR_NATIVE_LOAD',
+        `pip could not fetch ${wanted.join(', ')}; its reason stands above.\n${offlineInstructions(variant)}`,
+      );
+    }
+    for (const wheel of wheels) {
+      if (!basename(wheel).startsWith('nvidia_')) continue;
+      await unpackLibtorch(wheel, ready, 'cuda');
+      await rm(wheel);
+    }
+    return;
+  }
+  const index = indexUrl ?? configuredIndex();
+  if (index === null) return;
+  for await (const wheel of nvidiaWheelsOfIndex(index, wanted, { folder: downloads, used, log })) {
+    log(`unpacking ${basename(wheel)}`);
+    await unpackLibtorch(wheel, ready, 'cuda');
+  }
+}
