@@ -114,16 +114,23 @@ class Transfer {
   }
 
   private async attempt(have: number): Promise<void> {
-    let response: Response;
+    const headers = {
+      // What is counted and hashed is the file itself.
+      'accept-encoding': 'identity',
+      ...(have > 0 ? await this.rangeHeaders(have) : {}),
+    };
+    let answered = false;
     try {
-      response = await request(this.url, {
-        // What is counted and hashed is the file itself.
-        'accept-encoding': 'identity',
-        ...(have > 0 ? await this.rangeHeaders(have) : {}),
+      await request(this.url, headers, (response) => {
+        answered = true;
+        return this.receive(response, have);
       });
     } catch (error) {
-      throw new Broken(error, have === 0);
+      throw answered ? error : new Broken(error, have === 0);
     }
+  }
+
+  private async receive(response: Response, have: number): Promise<void> {
     const { status, headers } = response;
     if (status === 416) return await this.beyondTheEnd(have, headers.get('content-range'));
     if (status >= 500 || status === 429) {

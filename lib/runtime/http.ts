@@ -20,13 +20,14 @@ export function plainUrl(url: string | URL): string {
  * Asks for `url`, with its name and password if it has them, through the proxy that HTTPS_PROXY,
  * HTTP_PROXY and NO_PROXY tell. Redirects are followed.
  *
- * @returns the answer, whatever its status
+ * @param action gets the answer, whatever its status; the connection ends with it
  * @throws TorchError ERR_NATIVE_LOAD when there is no answer; its cause is the client's error
  */
-export async function request(
+export async function request<T>(
   url: string,
-  headers: Readonly<Record<string, string>> = {},
-): Promise<Response> {
+  headers: Readonly<Record<string, string>>,
+  action: (response: Response) => Promise<T>,
+): Promise<T> {
   // Only set-up needs it: not at every import of the package. Node's own fetch has no proxies.
   const { EnvHttpProxyAgent, fetch } = await import('undici');
   const { username, password } = new URL(url);
@@ -37,10 +38,16 @@ export async function request(
   }
   const dispatcher = new EnvHttpProxyAgent({ bodyTimeout: 60_000 });
   try {
-    return await fetch(plainUrl(url), { headers: all, dispatcher });
-  } catch (error) {
+    let response: Response;
+    try {
+      response = await fetch(plainUrl(url), { headers: all, dispatcher });
+    } catch (error) {
+      throw connectionFault(url, error);
+    }
+    return await action(response);
+  } finally {
+    // Not `close`, which would wait for a body that nobody reads.
     await dispatcher.destroy();
-    throw connectionFault(url, error);
   }
 }
 

@@ -27,7 +27,7 @@ export function parseRequirement(line: string, extras: readonly string[] = []): 
     const same = system[2]?.toLowerCase() === process.platform;
     if (same !== (system[1] === '==')) return null;
   }
-  const match = /^([\w.-]+?)\s*(?:\[([^\]]*)\])?\s*\(?([^)]*)\)?$/.exec(text);
+  const match = /^(\w(?:[\w.-]*\w)?)\s*(?:\[([^\]]*)\])?\s*\(?([^)]*)\)?$/.exec(text);
   if (match?.[1] === undefined) throw unreadable(text);
   return {
     name: match[1],

@@ -173,7 +173,7 @@ async function unpack(
   beside: readonly string[],
 ): Promise<void> {
   const { ready, variant, log } = request;
-  log(`unpacking ${basename(archive)}`);
+  log(`unpacking ${basename(archive).replace(/^[0-9a-f]{12}-/, '')}`);
   const { requirements } = await unpackLibtorch(archive, ready, variant);
   if (typeof inspectLibtorch(ready) === 'string') return;
   const wanted = nvidiaRequirements(requirements, variant);
@@ -223,7 +223,6 @@ async function addNvidiaLibraries(
   const index = indexUrl ?? configuredIndex();
   if (index === null) return;
   for await (const wheel of nvidiaWheelsOfIndex(index, wanted, { folder: downloads, used, log })) {
-    log(`unpacking ${basename(wheel)}`);
     await unpackLibtorch(wheel, ready, 'cuda');
   }
 }

@@ -117,17 +117,17 @@ async function wheelsOf(index: string, name: string): Promise<readonly WheelFile
   }
   const project = name.toLowerCase().replace(/[-_.]+/g, '-');
   const url = `${index.replace(/\/+$/, '')}/${project}/`;
-  const response = await request(url, { accept: `${jsonType}, text/html;q=0.1` });
-  if (!response.ok) throw connectionFault(url, new Error(`HTTP ${response.status}`));
-  const json = /\bjson\b/.test(response.headers.get('content-type') ?? '');
-  let body: string;
-  try {
-    body = await response.text();
-  } catch (error) {
-    throw connectionFault(url, error);
-  }
+  const accept = `${jsonType}, text/html;q=0.1`;
+  const { base, json, body } = await request(url, { accept }, async (response) => {
+    if (!response.ok) throw connectionFault(url, new Error(`HTTP ${response.status}`));
+    const type = response.headers.get('content-type') ?? '';
+    try {
+      return { base: response.url, json: /\bjson\b/.test(type), body: await response.text() };
+    } catch (error) {
+      throw connectionFault(url, error);
+    }
+  });
   // Files on the host of the index want the same name and password as the index.
-  const base = new URL(response.url);
   const { username, password, host } = new URL(index);
   const absolute = (relative: string): string => {
     const target = new URL(relative, base);
