@@ -168,7 +168,7 @@ export class MultiHead extends Module {
         mask,
         { emptyRows },
       );
-      return Q.add(this.dropout.forward(this.outFc.forward(attended)));
+      return this.dropout.addTo(Q, this.outFc.forward(attended));
     });
   }
 
@@ -267,6 +267,6 @@ export class FullyConnectedOutput extends Module {
   override forward(input: Tensor): Tensor {
     checkTensor('FullyConnectedOutput', 'input', input);
     const { fc, norm: own, dropout } = this;
-    return tidy(() => input.add(dropout.forward(fc.forward(own.forward(input)))));
+    return tidy(() => dropout.addTo(input, fc.forward(own.forward(input))));
   }
 }

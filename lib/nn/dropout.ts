@@ -36,6 +36,30 @@ export class Dropout extends Module {
     return probability === 0 ? input : callTensor('torchformer::dropout', input, probability);
   }
 
+  /**
+   * residual + forward(input), in one pass over memory where something is dropped.
+   *
+   * @param input any shape, floating
+   * @param residual the same shape and dtype
+   * @returns the same shape
+   */
+  addTo(residual: Tensor, input: Tensor): Tensor {
+    checkTensor('Dropout', 'residual', residual);
+    checkTensor('Dropout', 'input', input);
+    // Hooks, and the forward of a subclass, have to be asked.
+    const isPlain = this.forward === Dropout.prototype.forward;
+    const probability = this.activeProbability;
+    // Only equal shapes and dtypes are one pass; sums of others follow the rules of Tensor.add.
+    const isFused =
+      isPlain &&
+      probability > 0 &&
+      input.dtype === residual.dtype &&
+      String(input.shape) === String(residual.shape);
+    if (!isFused) return residual.add(this.forward(input));
+    checkProbability('Dropout', 'p', probability);
+    return callTensor('torchformer::dropout', input, probability, { residual });
+  }
+
   protected override extraDescription(): string {
     return `p=${this.p}, inplace=False`;
   }

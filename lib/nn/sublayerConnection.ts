@@ -63,9 +63,9 @@ export class SublayerConnection extends Module {
     checkTensor('SublayerConnection', 'input', input);
     const apply = asFunction(sublayer);
     if (this.order === 'post') {
-      return this.norm.forward(input.add(this.dropout.forward(apply(input))));
+      return this.norm.forward(this.dropout.addTo(input, apply(input)));
     }
-    return input.add(this.dropout.forward(apply(this.norm.forward(input))));
+    return this.dropout.addTo(input, apply(this.norm.forward(input)));
   }
 
   protected override extraDescription(): string {

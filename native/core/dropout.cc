@@ -1,16 +1,21 @@
-// Dropout.
+// Dropout, and the sum with the residual that follows it in a Transformer's sublayers.
 //
 // Purpose: in training, zero each element with probability p and scale the others by 1 / (1 - p),
-//   so that the expected value stays and nothing has to be done at inference.
-// Shapes:  input any shape -> output the same shape.
-// Formula: y = x * keep / (1 - p), keep ~ Bernoulli(1 - p).   dx = dy * keep / (1 - p).
+//   so that the expected value stays and nothing has to be done at inference. With a residual the
+//   sum is made in the same pass over memory (paper, section 5.4).
+// Shapes:  input any shape, residual the same shape -> output the same shape.
+// Formula: y = residual + x * keep / (1 - p), keep ~ Bernoulli(1 - p).
+// Backward: dx = dy * keep / (1 - p),  dresidual = dy.
 // Saved:   the seed of the mask, which backward makes again (float32 and float64 on the CPU); else
 //   one byte an element (whether it was kept).
-// Hazards: p = 1 must give zeros, not 0 * infinity. The op always drops: whether the model is
-//   training is the caller's business. The result is never the input itself, not even for p = 0.
+// Hazards: p = 1 must give the residual, not 0 * infinity. The op always drops: whether the model
+//   is training is the caller's business. The result is never an argument itself, not even for
+//   p = 0.
 
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <torch/csrc/autograd/custom_function.h>
+
+#include <string>
 
 #include "autograd.h"
 #include "check.h"
@@ -23,44 +28,80 @@ namespace torchformer::core {
 namespace {
 
 using OptionalGenerator = std::optional<at::Generator>;
+using OptionalTensor = std::optional<at::Tensor>;
 using torch::autograd::AutogradContext;
 
-void checkArguments(const at::Tensor& input, double p, const OptionalGenerator& generator) {
+void checkArguments(const at::Tensor& input, double p, const at::Tensor& residual,
+                    const OptionalGenerator& generator) {
   checkFloating("dropout", "input", input);
+  if (residual.defined()) {
+    checkMatches("dropout", "residual", residual, "input", input);
+    TF_CHECK(ERR_SHAPE, residual.sizes() == input.sizes(),
+             "dropout: residual must have the shape of input, ", input.sizes(), ", got ",
+             residual.sizes());
+  }
   checkProbability("dropout", "p", p);
   checkGenerator("dropout", generator, input);
 }
 
-at::Tensor dropout(const at::Tensor& input, double p, OptionalGenerator generator) {
-  checkArguments(input, p, generator);
-  if (p == 0.0) return input.clone();
-  if (takesSeed(input)) return applySeed(input, p, drawSeed(generator));
-  return applyKept(input, drawKept(input, p, generator), p);
+/// Differentiable.
+at::Tensor sumWith(const at::Tensor& residual, const at::Tensor& dropped) {
+  return residual.defined() ? residual.add(dropped) : dropped;
+}
+
+at::Tensor withoutDropout(const at::Tensor& input, const at::Tensor& residual) {
+  return residual.defined() ? residual.add(input) : input.clone();
+}
+
+/// The formula in plain ops.
+at::Tensor reference(const at::Tensor& input, double p, const OptionalTensor& optionalResidual,
+                     OptionalGenerator generator) {
+  const auto residual = optionalResidual.value_or(at::Tensor());
+  checkArguments(input, p, residual, generator);
+  if (p == 0.0) return withoutDropout(input, residual);
+  return sumWith(residual, applyKept(input, drawKept(input, p, generator), p));
+}
+
+at::Tensor dropout(const at::Tensor& input, double p, const OptionalTensor& optionalResidual,
+                   OptionalGenerator generator) {
+  const auto residual = optionalResidual.value_or(at::Tensor());
+  if (p == 0.0 || !takesSeed(input)) {
+    return reference(input, p, optionalResidual, std::move(generator));
+  }
+  checkArguments(input, p, residual, generator);
+  return applySeed(input, p, drawSeed(generator), residual);
 }
 
 struct DropoutFunction : torch::autograd::Function<DropoutFunction> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& input, double p,
+                            const OptionalTensor& optionalResidual,
                             const OptionalGenerator& generator) {
     const at::AutoDispatchBelowADInplaceOrView belowAutograd;
+    const auto residual = optionalResidual.value_or(at::Tensor());
     context->saved_data["p"] = p;
+    context->saved_data["has_residual"] = residual.defined();
     context->set_materialize_grads(false);
     if (takesSeed(input)) {
       const auto seed = drawSeed(generator);
       context->saved_data["seed"] = static_cast<int64_t>(seed);
       // Nothing, but with it a second backward through a freed graph is an error as everywhere.
       context->save_for_backward({at::Tensor()});
-      return applySeed(input, p, seed);
+      return applySeed(input, p, seed, residual);
     }
     const auto kept = drawKept(input, p, generator);
     context->save_for_backward({kept});
-    return applyKept(input, kept, p);
+    return sumWith(residual, applyKept(input, kept, p));
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
-    variable_list result(3);
+    variable_list result(4);
     const auto& upstream = gradients[0];
     if (!upstream.defined()) return result;
     const auto saved = context->get_saved_variables();
+    // An absent residual has no place among the edges that needs_input_grad counts.
+    const bool hasResidual = context->saved_data["has_residual"].toBool();
+    if (hasResidual && context->needs_input_grad(1)) result[2] = upstream;
+    if (!context->needs_input_grad(0)) return result;
     const auto p = context->saved_data["p"].toDouble();
     const auto entry = context->saved_data.find("seed");
     if (entry == context->saved_data.end()) {
@@ -76,22 +117,29 @@ struct DropoutFunction : torch::autograd::Function<DropoutFunction> {
   }
 };
 
-at::Tensor dropoutAutograd(const at::Tensor& input, double p, OptionalGenerator generator) {
-  checkArguments(input, p, generator);
-  // p = 0: clone's own gradient is all there is to do.
-  if (p == 0.0) return input.clone();
-  if (mustRecord({input})) return DropoutFunction::apply(input, p, generator);
+at::Tensor dropoutAutograd(const at::Tensor& input, double p, const OptionalTensor& residual,
+                           OptionalGenerator generator) {
+  const auto added = residual.value_or(at::Tensor());
+  checkArguments(input, p, added, generator);
+  // p = 0: the gradients of clone and sum are all there is to do.
+  if (p == 0.0) return withoutDropout(input, added);
+  if (mustRecord({input, added})) return DropoutFunction::apply(input, p, residual, generator);
   const at::AutoDispatchBelowADInplaceOrView belowAutograd;
-  return dropout(input, p, std::move(generator));
+  return dropout(input, p, residual, std::move(generator));
 }
 
 }  // namespace
 
 void registerDropout(torch::Library& library) {
-  library.def("dropout(Tensor input, float p, *, Generator? generator=None) -> Tensor");
+  const std::string signature =
+      "(Tensor input, float p, *, Tensor? residual=None, Generator? generator=None) -> Tensor";
+  library.def(("dropout" + signature).c_str());
+  library.def(("dropout_reference" + signature).c_str());
   library.impl("dropout",
                torch::dispatch(c10::DispatchKey::CompositeExplicitAutograd, TORCH_FN(dropout)));
   library.impl("dropout", torch::dispatch(c10::DispatchKey::Autograd, TORCH_FN(dropoutAutograd)));
+  library.impl("dropout_reference",
+               torch::dispatch(c10::DispatchKey::CompositeImplicitAutograd, TORCH_FN(reference)));
 }
 
 }  // namespace torchformer::core

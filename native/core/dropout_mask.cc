@@ -51,6 +51,16 @@ TF_INLINE void dropLoop(const T* input, T* output, int64_t columns, const RowDro
   }
 }
 
+template <typename T>
+TF_INLINE void dropAndAddLoop(const T* input, const T* residual, T* output, int64_t columns,
+                              const RowDropout& dropout, T scale) {
+#pragma omp simd
+  for (int64_t i = 0; i < columns; ++i) {
+    const T kept = dropout.keeps(static_cast<uint32_t>(i)) ? input[i] * scale : T(0);
+    output[i] = residual[i] + kept;
+  }
+}
+
 TF_VECTORIZED void dropRow(const float* input, float* output, int64_t columns,
                            const RowDropout& dropout, float scale) {
   dropLoop(input, output, columns, dropout, scale);
@@ -61,20 +71,38 @@ void dropRow(const double* input, double* output, int64_t columns, const RowDrop
   dropLoop(input, output, columns, dropout, scale);
 }
 
+TF_VECTORIZED void dropAndAddRow(const float* input, const float* residual, float* output,
+                                 int64_t columns, const RowDropout& dropout, float scale) {
+  dropAndAddLoop(input, residual, output, columns, dropout, scale);
+}
+
+void dropAndAddRow(const double* input, const double* residual, double* output, int64_t columns,
+                   const RowDropout& dropout, double scale) {
+  dropAndAddLoop(input, residual, output, columns, dropout, scale);
+}
+
 template <typename T>
-void dropAll(const at::Tensor& input, const at::Tensor& output, double p, uint64_t seed) {
+void dropAll(const at::Tensor& input, const at::Tensor& residual, const at::Tensor& output,
+             double p, uint64_t seed) {
   const auto rows = rowsOf(input);
   const auto* in = input.const_data_ptr<T>();
+  const auto* added = residual.defined() ? residual.const_data_ptr<T>() : nullptr;
   auto* out = output.mutable_data_ptr<T>();
   const auto threshold = RowDropout::thresholdOf(p);
   const auto scale = static_cast<T>(survivorScale(p));
   forEachRow(rows, [&](int64_t row) {
     const auto start = row * rows.columns;
+    const RowDropout dropout(seed, static_cast<uint64_t>(row), threshold);
     if (p >= 1.0) {
-      std::fill(out + start, out + start + rows.columns, T(0));
+      // Not 0 * input, which may be infinite.
+      if (added == nullptr)
+        std::fill(out + start, out + start + rows.columns, T(0));
+      else
+        std::copy(added + start, added + start + rows.columns, out + start);
+    } else if (added == nullptr) {
+      dropRow(in + start, out + start, rows.columns, dropout, scale);
     } else {
-      dropRow(in + start, out + start, rows.columns,
-              RowDropout(seed, static_cast<uint64_t>(row), threshold), scale);
+      dropAndAddRow(in + start, added + start, out + start, rows.columns, dropout, scale);
     }
   });
 }
@@ -155,13 +183,14 @@ bool takesSeed(const at::Tensor& input) {
          (input.scalar_type() == at::kFloat || input.scalar_type() == at::kDouble);
 }
 
-at::Tensor applySeed(const at::Tensor& input, double p, uint64_t seed) {
+at::Tensor applySeed(const at::Tensor& input, double p, uint64_t seed, const at::Tensor& residual) {
   const auto rows = input.contiguous();
+  const auto added = residual.defined() ? residual.contiguous() : residual;
   auto output = at::empty_like(rows);
   if (rows.scalar_type() == at::kDouble) {
-    dropAll<double>(rows, output, p, seed);
+    dropAll<double>(rows, added, output, p, seed);
   } else {
-    dropAll<float>(rows, output, p, seed);
+    dropAll<float>(rows, added, output, p, seed);
   }
   return output;
 }

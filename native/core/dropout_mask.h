@@ -26,8 +26,10 @@ at::Tensor applyKept(const at::Tensor& input, const at::Tensor& kept, double p);
 /// Whether applySeed can do what applyKept does: float32 and float64 on the CPU.
 bool takesSeed(const at::Tensor& input);
 
-/// applyKept with the mask of keptFromSeed in one pass, without that mask. Not differentiable.
-at::Tensor applySeed(const at::Tensor& input, double p, uint64_t seed);
+/// applyKept with the mask of keptFromSeed in one pass, without that mask, and added to `residual`
+/// (of the same shape) where one is given. Not differentiable.
+at::Tensor applySeed(const at::Tensor& input, double p, uint64_t seed,
+                     const at::Tensor& residual = {});
 
 /// max(a + bias, 0) with the dropped places at 0, unscaled, in place. `a` is contiguous
 /// [rows, columns] and takesSeed; `bias` [columns] may be undefined; p = 0 drops nothing.

@@ -21,6 +21,42 @@ def dropout_keeps_or_zeroes_and_scales_and_so_does_its_gradient():
 
 
 @check
+def dropout_adds_its_residual_as_its_reference_does():
+    for dtype, p, shape in itertools.product(TOLERANCE, (0.0, 0.1, 0.5, 1.0), ((), (0,), (1000,), (3, 4, 5))):
+        x, residual = rand(*shape, dtype=dtype), rand(*shape, dtype=dtype, seed=3)
+        upstream = rand(*shape, dtype=dtype, grad=False, seed=2)
+        results = []
+        for op in (ops.dropout, ops.dropout_reference):
+            y = op(x, p, residual=residual, generator=generator())
+            results.append((y, *torch.autograd.grad(y, (x, residual), upstream)))
+        for got, expected in zip(*results):
+            close(got, expected, TOLERANCE[dtype], f"{dtype} {p} {shape}")
+        # Without a graph, and with one argument alone in it.
+        for needed in ((False, False), (True, False), (False, True)):
+            a, b = (t.detach().requires_grad_(n) for t, n in zip((x, residual), needed))
+            y = ops.dropout(a, p, residual=b, generator=generator())
+            close(y, results[0][0], TOLERANCE[dtype])
+            assert y.requires_grad == any(needed)
+            if any(needed):
+                index = needed.index(True)
+                close(torch.autograd.grad(y, (a, b)[index], upstream)[0], results[0][1 + index], TOLERANCE[dtype])
+
+
+@check
+def dropout_with_everything_dropped_is_the_residual_whatever_the_input():
+    x = torch.tensor([float("inf"), float("nan"), 1.0])
+    residual = torch.tensor([1.0, 2.0, 3.0])
+    assert torch.equal(ops.dropout(x, 1.0, residual=residual), residual)
+
+
+@check
+def dropout_refuses_a_residual_of_another_shape_or_dtype():
+    x = rand(3, 4, dtype=torch.float32)
+    refuses("ERR_SHAPE", "residual", ops.dropout, x, 0.5, residual=rand(4, dtype=torch.float32))
+    refuses("ERR_DTYPE", "residual", ops.dropout, x, 0.5, residual=rand(3, 4, dtype=torch.float64))
+
+
+@check
 def dropout_drops_as_often_as_told():
     x = torch.ones(200_000)
     for p in (0.1, 0.5, 0.9):

@@ -79,11 +79,14 @@ const cases: Case[] = [
       () => [randomDoubles(4, 3), randomDoubles(7, 3), randomDoubles(7)],
     ],
   ),
-  [
-    'torchformer::dropout',
-    (x) => seeded(() => callTensor('torchformer::dropout', x, 0.3)),
-    () => [randomDoubles(4, 5)],
-  ],
+  ...['torchformer::dropout', 'torchformer::dropout_reference'].flatMap((name): Case[] => [
+    [name, (x) => seeded(() => callTensor(name, x, 0.3)), () => [randomDoubles(4, 5)]],
+    [
+      `${name} with a residual`,
+      (x, residual) => seeded(() => callTensor(name, x, 0.3, { residual })),
+      () => [randomDoubles(4, 5), randomDoubles(4, 5)],
+    ],
+  ]),
   ...['torchformer::rms_norm', 'torchformer::rms_norm_reference'].map((name): Case => [
     name,
     (x, scale) => callTensor(name, x, scale, 1e-3),

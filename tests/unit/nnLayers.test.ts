@@ -155,6 +155,41 @@ describe('Dropout', () => {
     expect(numbers(x.grad as Tensor)).toEqual(numbers(output));
   });
 
+  it('adds to a residual what forward gives, in one pass', () => {
+    const input = tensor([[1, -2, 3, 4]], { dtype: 'float64', requiresGrad: true });
+    const residual = tensor([[10, 20, 30, 40]], { dtype: 'float64', requiresGrad: true });
+    const dropout = new Dropout(0.5);
+    manualSeed(4);
+    const dropped = numbers(dropout.forward(input));
+    manualSeed(4);
+    const sum = dropout.addTo(residual, input);
+    expect(numbers(sum)).toEqual(dropped.map((value, i) => value + 10 * (i + 1)));
+    sum.sum().backward();
+    expect(numbers(residual.grad as Tensor)).toEqual([1, 1, 1, 1]);
+    expect(numbers(input.grad as Tensor)).toEqual(dropped.map((value) => (value === 0 ? 0 : 2)));
+    expect(numbers(dropout.eval().addTo(residual, input))).toEqual([11, 18, 33, 44]);
+  });
+
+  it('asks its hooks, and forward of a subclass, before it adds', () => {
+    class Halving extends Dropout {
+      override forward(input: Tensor): Tensor {
+        return input.mul(0.5);
+      }
+    }
+    const x = tensor([2, 4]);
+    expect(numbers(new Halving(0.5).addTo(ones([2]), x))).toEqual([2, 3]);
+    const hooked = new Dropout(0.5);
+    hooked.registerForwardHook((_module, [input]) => input.mul(3));
+    expect(numbers(hooked.addTo(ones([2]), x))).toEqual([7, 13]);
+  });
+
+  it('adds to a residual of another shape or dtype as Tensor.add does', () => {
+    const x = ones([2], { dtype: 'float64' });
+    expect(numbers(new Dropout(1).addTo(tensor([[1], [2]]), x))).toEqual([1, 1, 2, 2]);
+    expect(() => new Dropout(0.5).addTo(ones([3]), ones([2]))).toThrow(/shape|size|broadcast/);
+    expect(() => new Dropout(0.5).addTo(3 as unknown as Tensor, x)).toThrow(/residual.*Tensor/);
+  });
+
   it.each([-0.1, 1.1, NaN])('refuses p %f', (p) => {
     expect(() => new Dropout(p)).toThrow(RangeError);
   });

@@ -1610,7 +1610,8 @@ export interface TorchformerOps {
   adam_rows_: (parameter: T, gradient: T, exp_avg: T, exp_avg_sq: T, touched: T, step: I, named: { lr: number; beta1: number; beta2: number; eps: number }) => void;
   attention: (query: T, key: T, value: T, mask?: T|null|{ mask?: T|null; dropout_p?: number; empty_rows?: string; need_weights?: boolean }, dropout_p?: number|{ dropout_p?: number; empty_rows?: string; need_weights?: boolean }, named?: { empty_rows?: string; need_weights?: boolean }) => [T, T];
   attention_reference: (query: T, key: T, value: T, mask?: T|null|{ mask?: T|null; dropout_p?: number; empty_rows?: string; need_weights?: boolean }, dropout_p?: number|{ dropout_p?: number; empty_rows?: string; need_weights?: boolean }, named?: { empty_rows?: string; need_weights?: boolean }) => [T, T];
-  dropout: (input: T, p: number) => T;
+  dropout: (input: T, p: number, named?: { residual?: T|null }) => T;
+  dropout_reference: (input: T, p: number, named?: { residual?: T|null }) => T;
   feed_forward: (input: T, w_1: T, b_1: T|null, w_2: T, b_2?: T|null|{ b_2?: T|null; dropout_p?: number; activation?: string; w_3?: T|null; b_3?: T|null; products?: string }, dropout_p?: number|{ dropout_p?: number; activation?: string; w_3?: T|null; b_3?: T|null; products?: string }, named?: { activation?: string; w_3?: T|null; b_3?: T|null; products?: string }) => T;
   feed_forward_reference: (input: T, w_1: T, b_1: T|null, w_2: T, b_2?: T|null|{ b_2?: T|null; dropout_p?: number; activation?: string; w_3?: T|null; b_3?: T|null; products?: string }, dropout_p?: number|{ dropout_p?: number; activation?: string; w_3?: T|null; b_3?: T|null; products?: string }, named?: { activation?: string; w_3?: T|null; b_3?: T|null; products?: string }) => T;
   layer_norm: (input: T, scale: T, shift: T, eps?: number|{ eps?: number; sample_std?: boolean; eps_outside?: boolean }, named?: { sample_std?: boolean; eps_outside?: boolean }) => T;
