@@ -71,8 +71,15 @@ export function searchLibtorch(options: SearchOptions = {}): Search {
       ? (['cpu', 'cuda'] as const)
       : (['cuda', 'cpu'] as const);
   for (const variant of variants) {
-    const entry = cacheEntry(variant, version, environment);
-    const result = consider(`set-up cache (${variant === 'cpu' ? 'CPU' : 'CUDA'})`, entry);
+    const place = `set-up cache (${variant === 'cpu' ? 'CPU' : 'CUDA'})`;
+    let entry: string;
+    try {
+      entry = cacheEntry(variant, version, environment);
+    } catch (error) {
+      attempts.push({ place, path: null, problem: (error as Error).message });
+      continue;
+    }
+    const result = consider(place, entry);
     if (result) return result;
   }
 

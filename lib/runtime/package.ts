@@ -4,6 +4,7 @@ import { createRequire } from 'node:module';
 import { homedir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { TorchError } from './errors.js';
 
 /** The libtorch that this version of the package is built and tested with. */
 export const libtorchVersion = '2.13.0';
@@ -29,12 +30,29 @@ export function packageVersion(): string {
 /**
  * Where set-up keeps what it fetched, shared by all copies of the package: `TORCHFORMER_CACHE`,
  * else `XDG_CACHE_HOME/torchformer`, else `~/.cache/torchformer`.
+ *
+ * @throws TorchError ERR_NATIVE_LOAD when there is no home folder
  */
 export function cacheFolder(environment: NodeJS.ProcessEnv = process.env): string {
   const own = environment['TORCHFORMER_CACHE'];
   if (own) return resolve(own);
   const shared = environment['XDG_CACHE_HOME'];
-  return shared ? resolve(shared, 'torchformer') : join(homedir(), '.cache', 'torchformer');
+  return shared ? resolve(shared, 'torchformer') : join(home(), '.cache', 'torchformer');
+}
+
+/** Asks HOME, then the list of users. */
+function home(): string {
+  try {
+    const folder = homedir();
+    if (folder !== '') return folder;
+  } catch {
+    // Neither knows, as with a user id that a container was started with.
+  }
+  throw new TorchError(
+    'ERR_NATIVE_LOAD',
+    'this user has no home folder, where the cache of libtorch would be; ' +
+      'set TORCHFORMER_CACHE to a folder for it',
+  );
 }
 
 /** The cache's folder for one build of libtorch; the libraries are in `torch/lib` inside. */
