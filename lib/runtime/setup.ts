@@ -159,7 +159,8 @@ async function makeCache(folder: string): Promise<void> {
     await makeFolder(folder);
     await access(folder, constants.W_OK);
   } catch (error) {
-    const isFile = kindOf(folder) === 'file';
+    const { code = '' } = error as NodeJS.ErrnoException;
+    const isFile = ['EEXIST', 'ENOTDIR'].includes(code) && kindOf(folder) === 'file';
     throw new TorchError(
       'ERR_NATIVE_LOAD',
       `the cache folder ${folder} cannot be written to (${(error as Error).message}` +

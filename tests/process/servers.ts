@@ -12,9 +12,19 @@ import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { environment, root, type Changes, type Outcome } from './support.js';
 
-/** Runs the command line while this process goes on serving. */
-export async function runServed(args: readonly string[], changes: Changes): Promise<Outcome> {
-  const child = spawn(process.execPath, [join(root, 'bin/torchformer.js'), ...args], {
+/**
+ * Runs the command line while this process goes on serving.
+ *
+ * @param around a command that runs the one behind it
+ */
+export async function runServed(
+  args: readonly string[],
+  changes: Changes,
+  around: readonly string[] = [],
+): Promise<Outcome> {
+  const whole = [...around, process.execPath, join(root, 'bin/torchformer.js'), ...args];
+  const [program = '', ...rest] = whole;
+  const child = spawn(program, rest, {
     env: environment(changes),
     stdio: ['ignore', 'pipe', 'pipe'],
   });

@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -157,6 +158,34 @@ describe('torchformer setup --from <url>', () => {
     expect(status).toBe(1);
     expect(errors).toMatch(/needs 10000000\.0 GB, and the disk of .*downloads has .* free/);
     expect(errors).toContain('TORCHFORMER_CACHE');
+  });
+});
+
+describe('a disk that gets full during a download', () => {
+  // Needs a file system of its own, which root can make where containers allow it.
+  const mount = ['-m', 'sh', '-c'];
+  const canMount =
+    spawnSync('unshare', [...mount, 'mount -t tmpfs x /mnt'], { stdio: 'ignore' }).status === 0;
+
+  it.runIf(canMount)('is told, with what is free and the way out', async () => {
+    const disk = temporaryFolder();
+    // Without a length nobody can tell before.
+    const address = await serve((_, response) => {
+      response.write(Buffer.alloc(1e6));
+      response.end(Buffer.alloc(1e6));
+    });
+    const script = `mount -t tmpfs -o size=300k x '${disk}' && exec "$0" "$@"`;
+    const url = `${address}/torch.whl#sha256=${digest}`;
+    const { status, errors } = await runServed(
+      ['setup', '--from', url],
+      {
+        TORCHFORMER_CACHE: join(disk, 'cache'),
+        ...direct,
+      },
+      ['unshare', ...mount, script],
+    );
+    expect(status).toBe(1);
+    expect(errors).toMatch(/the disk is full \(.* free\) at .*downloads; make room/);
   });
 });
 
