@@ -1,0 +1,111 @@
+// What a native library of the package must be to load wherever libtorch loads, and nothing else
+// than it; `faultsOf` tells what is wrong with one.
+'use strict';
+const { readFileSync } = require('node:fs');
+const path = require('node:path');
+const { readElf } = require('./elf.cjs');
+
+/** The highest versions that libtorch 2.13.0 itself asks for (its wheels are manylinux_2_28). */
+const floor = {
+  GLIBC: '2.28',
+  GLIBCXX: '3.4.22',
+  CXXABI: '1.3.11',
+  GCC: '7.0.0',
+  GOMP: '4.5',
+  OMP: '4.5',
+};
+
+/** Libraries that every such system has, and libtorch's own. */
+const knownLibraries = [
+  /^lib(torch_cpu|c10|gomp)\.so/,
+  /^lib(stdc\+\+|gcc_s|m|c|dl|pthread|rt)\.so\.\d+$/,
+  /^ld-linux-(x86-64|aarch64)\.so\.\d$/,
+];
+
+/** What Node.js exports to addons, at the Node-API version the addon is built for. */
+const nodeSymbol = /^(napi|node_api)_/;
+
+/**
+ * @param {string} file a native library of ours
+ * @param {object} options
+ * @param {string} options.libtorch the folder with the libraries it is linked against
+ * @param {string[]} [options.privateFolders] folders whose path must not stand in the file
+ * @returns {string[]} one line for each fault, with the way out where it is known
+ */
+function faultsOf(file, { libtorch, privateFolders = [] }) {
+  const elf = readElf(file);
+  return [
+    ...versionFaults(elf),
+    ...symbolFaults(elf, libtorch),
+    ...linkFaults(elf),
+    ...pathFaults(file, privateFolders),
+  ];
+}
+
+function versionFaults({ symbols }) {
+  const faults = [];
+  for (const { name, defined, version } of symbols) {
+    if (defined || version === null) continue;
+    const [family, number] = version.split('_');
+    const highest = floor[family];
+    if (highest === undefined) faults.push(`${name} wants ${version}, of a library not known here`);
+    else if (number === undefined || compare(number, highest) > 0) {
+      faults.push(
+        `${name} wants ${version}, and libtorch only ${family}_${highest}: ` +
+          'add it to native/compat, or do without it',
+      );
+    }
+  }
+  return faults;
+}
+
+/** A symbol that nothing defines is an error at load, or sudden death at the call. */
+function symbolFaults({ symbols }, libtorch) {
+  const open = symbols.filter(
+    ({ name, defined, weak, version }) =>
+      !defined && !weak && version === null && !nodeSymbol.test(name),
+  );
+  if (open.length === 0) return [];
+  const exported = new Set();
+  for (const library of ['libtorch_cpu.so', 'libc10.so']) {
+    for (const { name, defined } of readElf(path.join(libtorch, library)).symbols) {
+      if (defined) exported.add(name);
+    }
+  }
+  return open
+    .filter(({ name }) => !exported.has(name))
+    .map(({ name }) => `${name} is defined neither in libtorch nor in a library of the system`);
+}
+
+function linkFaults({ needed, searchPaths, textRelocations, bindNow, noDelete }) {
+  const faults = needed
+    .filter((name) => !knownLibraries.some((pattern) => pattern.test(name)))
+    .map((name) => `it needs ${name}, which not every system has`);
+  for (const folders of searchPaths) {
+    faults.push(`it has the search path ${folders}: another libtorch could get in`);
+  }
+  if (textRelocations) faults.push('it has text relocations, which hardened systems refuse');
+  if (!bindNow) faults.push('it is not linked with -z now: a missing symbol would end the process');
+  if (!noDelete) faults.push('it is not linked with -z nodelete: it would go with the last worker');
+  return faults;
+}
+
+function pathFaults(file, privateFolders) {
+  const bytes = readFileSync(file);
+  return privateFolders
+    .filter((folder) => bytes.includes(`${folder}/`))
+    .map((folder) => `the path ${folder} of this machine stands in it (-ffile-prefix-map)`);
+}
+
+/** Compares `2.28` and `2.2.5` part by part. */
+function compare(a, b) {
+  const left = a.split('.').map(Number);
+  const right = b.split('.').map(Number);
+  for (let index = 0; index < Math.max(left.length, right.length); index += 1) {
+    const difference = (left[index] ?? 0) - (right[index] ?? 0);
+    if (difference !== 0) return difference;
+  }
+  return 0;
+}
+
+module.exports = { faultsOf, floor };
