@@ -3,7 +3,10 @@ import bindings from 'bindings';
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { TorchError } from './errors.js';
-import { addonPackage, packageRoot, resolvePackage } from './package.js';
+import { nativeFileProblem } from './nativeFile.js';
+import { addonPackage, packageRoot, readManifest, resolvePackage } from './package.js';
+import { ownPlatform, platforms, unsupportedSystem } from './platform.js';
+import { version } from './version.js';
 
 export interface AddonFiles {
   /** torchformer.node, linked against libtorch. */
@@ -12,33 +15,45 @@ export interface AddonFiles {
   readonly bootstrap: string;
 }
 
+/** One place, why it does not do, and what can be done about it. */
+interface Failure {
+  readonly place: string;
+  readonly problem: string;
+  readonly fix: string;
+}
+
 /**
- * A build made here wins over the npm package: who builds wants to run what was built.
+ * A build made here wins over the npm package: who builds wants to run what was built. Files that
+ * are cut off or for another processor are passed over.
  *
- * @throws TorchError ERR_NATIVE_LOAD naming the places when there is no addon
+ * @throws TorchError ERR_NATIVE_LOAD naming the places, each with its cause and the fix
  */
 export function findAddon(): AddonFiles {
-  const attempts: string[] = [];
-  const local = findLocalBuild();
-  if (typeof local === 'string') {
-    const problem = missingPart(dirname(local));
-    if (problem === null) return filesIn(dirname(local));
-    attempts.push(`local build ${dirname(local)}: ${problem}`);
-  } else {
-    attempts.push(`local build in ${join(packageRoot, 'build')}: not built`);
+  const failures: Failure[] = [];
+  for (const look of [lookAtLocalBuild, lookAtPackage]) {
+    const result = look();
+    if ('addon' in result) return result;
+    failures.push(result);
   }
 
-  const folder = resolvePackage(addonPackage);
-  const problem = folder === null ? 'not installed' : missingPart(folder);
-  if (folder !== null && problem === null) return filesIn(folder);
-  attempts.push(`npm package ${addonPackage}: ${problem}`);
-
+  const unsupported = unsupportedSystem();
+  if (unsupported !== null) throw new TorchError('ERR_NATIVE_LOAD', unsupported);
+  const lines = failures.map(({ place, problem, fix }) => `  ${place}: ${problem}\n    ${fix}`);
   throw new TorchError(
     'ERR_NATIVE_LOAD',
-    `the native addon of torchformer was not found. Looked for:\n  ${attempts.join('\n  ')}\n` +
-      `In a checkout, run \`npm run build\` in ${packageRoot}. ` +
-      `Otherwise install the package again on this machine (${process.platform} ${process.arch}).`,
+    `no native addon of torchformer ${version} can be used. Looked at:\n${lines.join('\n')}`,
   );
+}
+
+function lookAtLocalBuild(): AddonFiles | Failure {
+  const fix = `In a checkout, run \`npm run build\` in ${packageRoot}.`;
+  const local = findLocalBuild();
+  if (local === null) {
+    return { place: `local build in ${join(packageRoot, 'build')}`, problem: 'not built', fix };
+  }
+  const folder = dirname(local);
+  const problem = problemOf(folder);
+  return problem === null ? filesIn(folder) : { place: `local build ${folder}`, problem, fix };
 }
 
 /** The path of the addon that a build in this folder left, null when there is none. */
@@ -52,6 +67,40 @@ function findLocalBuild(): string | null {
   }
 }
 
+function lookAtPackage(): AddonFiles | Failure {
+  const place = `npm package ${addonPackage}`;
+  const folder = resolvePackage(addonPackage);
+  if (folder === null) return { place, problem: 'not installed', fix: howToInstall() };
+
+  // npm may leave out the right version without a word; then another one higher up is found.
+  const found = readManifest(folder)?.version;
+  if (found !== version) {
+    return {
+      place: `${place} ${folder}`,
+      problem: `is version ${found ?? 'unknown'}, and torchformer is ${version}`,
+      fix:
+        `The two must be of one version: run \`npm install torchformer@${version}\`, without an ` +
+        'override for the platform package; if that does not help, remove node_modules and the ' +
+        'lock file first.',
+    };
+  }
+  const problem = problemOf(folder);
+  if (problem === null) return filesIn(folder);
+  const fix = `Remove ${folder} and run \`npm install\` again on this machine.`;
+  return { place: `${place} ${folder}`, problem, fix };
+}
+
+function howToInstall(): string {
+  if (ownPlatform.released) {
+    return (
+      `Run \`npm install --include=optional torchformer@${version}\` on this machine; it is left out ` +
+      'by --omit=optional, and by a lock file or node_modules of another kind of machine.'
+    );
+  }
+  const released = platforms.filter((one) => one.released).map(({ title }) => title);
+  return `There is none for ${ownPlatform.title}, only for ${released.join(', ')}.`;
+}
+
 function filesIn(folder: string): AddonFiles {
   return {
     addon: join(folder, 'torchformer.node'),
@@ -59,10 +108,11 @@ function filesIn(folder: string): AddonFiles {
   };
 }
 
-function missingPart(folder: string): string | null {
+function problemOf(folder: string): string | null {
   const files = filesIn(folder);
-  for (const file of [files.addon, files.bootstrap]) {
-    if (!existsSync(file)) return `has no ${file}`;
+  for (const file of [files.bootstrap, files.addon]) {
+    const problem = existsSync(file) ? nativeFileProblem(file) : `has no ${file}`;
+    if (problem !== null) return problem;
   }
   return null;
 }

@@ -1,8 +1,17 @@
 /** Where libtorch is looked for, in which order, and what to say when it is nowhere. */
 import { resolve } from 'node:path';
+import { libraryProblem } from './checkLibraries.js';
 import { TorchError } from './errors.js';
 import { inspectLibtorch, isVersion, type LibtorchFolder } from './libtorchFolder.js';
-import { cacheEntry, libtorchPackage, libtorchVersion, resolvePackage } from './package.js';
+import {
+  addonPackage,
+  cacheEntry,
+  libtorchPackage,
+  libtorchVersion,
+  readManifest,
+  resolvePackage,
+} from './package.js';
+import { unsupportedSystem } from './platform.js';
 import { pythonTorchFolder } from './python.js';
 
 /** One place that was looked at. */
@@ -35,7 +44,8 @@ export interface SearchOptions {
 /**
  * Looks for libtorch: `TORCHFORMER_LIBTORCH`, `LIBTORCH` → the set-up cache → the npm package with
  * the libraries → the torch of an installed Python. A folder named by a variable is a wish: when it
- * does not do, the search ends there. Nothing is loaded.
+ * does not do, the search ends there. Libraries that are cut off or for another processor do not do.
+ * Nothing is loaded.
  */
 export function searchLibtorch(options: SearchOptions = {}): Search {
   const { version = libtorchVersion, headers = false, environment = process.env } = options;
@@ -52,6 +62,8 @@ export function searchLibtorch(options: SearchOptions = {}): Search {
       wrongVersion = true;
     } else if (headers && !folder.headers) {
       problem = 'has no include/, which a build needs';
+    } else {
+      problem = libraryProblem(folder);
     }
     attempts.push({ place, path, problem });
     if (problem !== null || typeof folder === 'string') return null;
@@ -116,6 +128,8 @@ export function findLibtorch(
 
 /** The error for a search that found nothing: every place tried, why not, and what to do. */
 export function libtorchMissing(search: Search, version: string): TorchError {
+  const unsupported = unsupportedSystem();
+  if (unsupported !== null) return new TorchError('ERR_NATIVE_LOAD', unsupported);
   const explicit = search.attempts.find(
     ({ place, path }) =>
       path !== null && (place === 'TORCHFORMER_LIBTORCH' || place === 'LIBTORCH'),
@@ -126,15 +140,24 @@ export function libtorchMissing(search: Search, version: string): TorchError {
   );
   const fix =
     explicit === undefined
-      ? 'Run `npx torchformer setup`, or set TORCHFORMER_LIBTORCH to a folder that has ' +
+      ? `Run ${waysToGetIt()}, or set TORCHFORMER_LIBTORCH to a folder that has ` +
         `lib/libtorch_cpu.so of version ${version}.`
       : `Set ${explicit.place} to a folder that has lib/libtorch_cpu.so of version ${version}, ` +
         'or unset it and run `npx torchformer setup`.';
   const what = search.wrongVersion
     ? `this build of torchformer needs libtorch ${version}, and only another version was found`
-    : `libtorch ${version} was not found`;
+    : `no libtorch ${version} can be used`;
   return new TorchError(
     search.wrongVersion ? 'ERR_LIBTORCH_VERSION' : 'ERR_NATIVE_LOAD',
     `${what}. Looked in:\n${lines.join('\n')}\n${fix}`,
   );
+}
+
+/** With the npm package of the addon installed, the one with libtorch is the other half of it. */
+function waysToGetIt(): string {
+  const setup = '`npx torchformer setup`';
+  const folder = resolvePackage(addonPackage);
+  const wanted =
+    folder === null ? undefined : readManifest(folder)?.dependencies?.[libtorchPackage];
+  return wanted === undefined ? setup : `\`npm install ${libtorchPackage}@${wanted}\`, or ${setup}`;
 }

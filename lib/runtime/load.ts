@@ -5,6 +5,8 @@ import { findAddon } from './addonFiles.js';
 import { TorchError } from './errors.js';
 import { libtorchMissing, searchLibtorch, type Search } from './findLibtorch.js';
 import type { LibtorchFolder } from './libtorchFolder.js';
+import { moduleFile } from './moduleFile.js';
+import { lowestGlibc, ownPlatform, unsupportedSystem } from './platform.js';
 
 /** The plain C addon that needs no libtorch (native/bootstrap). */
 export interface Bootstrap {
@@ -34,7 +36,9 @@ export interface CudaDecision {
   readonly reason: string;
 }
 
-const require = createRequire(import.meta.url);
+const require = createRequire(moduleFile);
+
+const { libraries } = ownPlatform;
 
 let bootstrapModule: Bootstrap | null = null;
 let addonModule: NativeAddon | null = null;
@@ -93,15 +97,16 @@ export function decideCuda(
     if (wish === '1') {
       throw new TorchError(
         'ERR_CUDA_UNAVAILABLE',
-        `TORCHFORMER_CUDA=1, but ${libtorch.libraries} has no libtorch_cuda.so: it is a CPU build. ` +
+        `TORCHFORMER_CUDA=1, but ${libtorch.libraries} has no ${libraries.torchCuda}: it is a CPU build. ` +
           'Run `npx torchformer setup --cuda`, or unset TORCHFORMER_CUDA.',
       );
     }
     return { open: false, reason: 'this libtorch is a CPU build' };
   }
   if (wish === '1') return { open: true, reason: 'TORCHFORMER_CUDA=1' };
-  if (!bootstrap().opens('libcuda.so.1')) {
-    return { open: false, reason: 'no NVIDIA driver (libcuda.so.1 does not open)' };
+  const { cudaDriver } = libraries;
+  if (cudaDriver === null || !bootstrap().opens(cudaDriver)) {
+    return { open: false, reason: `no NVIDIA driver (${cudaDriver ?? 'none'} does not open)` };
   }
   return { open: true, reason: 'an NVIDIA driver is there' };
 }
@@ -130,7 +135,7 @@ function openLibtorch(
     throw openingFault(error as NodeJS.ErrnoException, libtorch, search);
   }
   if (!decision.open || opened.cuda) return decision;
-  const reason = `libtorch_cuda.so does not open: ${opened.cudaError ?? 'no reason given'}`;
+  const reason = `${libraries.torchCuda} does not open: ${opened.cudaError ?? 'no reason given'}`;
   if (process.env['TORCHFORMER_CUDA'] === '1') {
     throw new TorchError('ERR_CUDA_UNAVAILABLE', `TORCHFORMER_CUDA=1, but ${reason}`);
   }
@@ -159,7 +164,7 @@ function openingFault(
   // Even libtorch_cpu.so of a CUDA build needs a few of NVIDIA's libraries.
   const hint = /\blib(cu|nv)\w+\.so/.test(error.message)
     ? 'It is a CUDA build: it needs the folder nvidia/ beside torch/, as in site-packages.'
-    : '`npx torchformer setup --force` fetches it anew.';
+    : (systemTooOld(error.message) ?? '`npx torchformer setup --force` fetches it anew.');
   return new TorchError(
     'ERR_NATIVE_LOAD',
     `${where} does not open: ${error.message}.\n${hint}` +
@@ -175,11 +180,22 @@ function requireNative(file: string): unknown {
   } catch (error) {
     if (error instanceof TorchError) throw error;
     const { message } = error as Error;
+    const fix =
+      systemTooOld(message) ??
+      'In a checkout, run `npm run build`; otherwise install the package again on this machine.';
     throw new TorchError(
       'ERR_NATIVE_LOAD',
-      `${file} does not load: ${message}. In a checkout, run \`npm run build\`; ` +
-        'otherwise install the package again on this machine.',
+      unsupportedSystem() ?? `${file} does not load: ${message}. ${fix}`,
       { cause: error },
     );
   }
+}
+
+/** What to do when the linker misses a version of the system's own libraries. */
+function systemTooOld(complaint: string): string | null {
+  if (!/version `(GLIBC|GLIBCXX|CXXABI)_[\d.]+' not found/.test(complaint)) return null;
+  return (
+    `The C or C++ library of this system is older than libtorch needs: use a system with glibc ` +
+    `${lowestGlibc} and the libstdc++ of GCC 7 or later.`
+  );
 }

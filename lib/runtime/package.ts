@@ -1,30 +1,27 @@
 /** Facts about this package and the machine that several parts of the runtime need. */
 import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { homedir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { TorchError } from './errors.js';
+import { moduleFile } from './moduleFile.js';
+import { ownPlatform, resolvePlatformPackage } from './platform.js';
+import { version } from './version.js';
 
 /** The libtorch that this version of the package is built and tested with. */
 export const libtorchVersion = '2.13.0';
 
 /** The folder of the package: the one with package.json. */
-export const packageRoot = fileURLToPath(new URL('../../', import.meta.url));
+export const packageRoot = join(dirname(moduleFile), '..', '..');
 
-/** The name that npm packages with binaries carry for this machine: `linux-x64`. */
-export const platformName = `${process.platform}-${process.arch}`;
+/** npm package with the addon for this machine, built ahead. */
+export const addonPackage = ownPlatform.addonPackage;
 
-/** npm package with the addon, built ahead. */
-export const addonPackage = `@torchformer/${platformName}`;
-
-/** npm package with the CPU libraries of libtorch. */
-export const libtorchPackage = `@torchformer/libtorch-cpu-${platformName}`;
+/** npm package with the CPU libraries of libtorch for this machine. */
+export const libtorchPackage = ownPlatform.libtorchPackage;
 
 /** The version in package.json. */
 export function packageVersion(): string {
-  const text = readFileSync(join(packageRoot, 'package.json'), 'utf8');
-  return (JSON.parse(text) as { version: string }).version;
+  return version;
 }
 
 /**
@@ -69,17 +66,23 @@ export function cacheEntry(
  * package or below the platform package, depending on the package manager.
  */
 export function resolvePackage(name: string): string | null {
-  const fromHere = createRequire(join(packageRoot, 'package.json'));
-  const tryResolve = (from: NodeJS.Require): string | null => {
-    try {
-      return dirname(from.resolve(`${name}/package.json`));
-    } catch {
-      return null;
-    }
-  };
-  const direct = tryResolve(fromHere);
+  const direct = resolvePlatformPackage(name);
   if (direct !== null || name === addonPackage) return direct;
-  const platform = resolvePackage(addonPackage);
-  if (platform === null) return null;
-  return tryResolve(createRequire(join(platform, 'package.json')));
+  const platform = resolvePlatformPackage(addonPackage);
+  return platform === null ? null : resolvePlatformPackage(name, platform);
+}
+
+/** What the package.json in `folder` says, null when there is none that can be read. */
+export function readManifest(folder: string): PackageManifest | null {
+  try {
+    return JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as PackageManifest;
+  } catch {
+    return null;
+  }
+}
+
+/** The parts of a package.json that matter here. */
+export interface PackageManifest {
+  readonly version?: string;
+  readonly dependencies?: Readonly<Record<string, string>>;
 }
