@@ -1,0 +1,85 @@
+// The package.json of each package that is published, made from the repository's.
+'use strict';
+
+/**
+ * Which packing of libtorch this is: raised when the package changes and libtorch does not. The
+ * package's version is libtorch's, a hyphen, and this number (`2.13.0-1`), like the revisions of
+ * Linux distributions. To npm such a version is a prerelease: no range ever picks one, and publishing
+ * wants a `--tag`. Both are right, as only an exact version of libtorch will do.
+ */
+const libtorchPacking = 1;
+
+function libtorchPackageVersion(libtorchVersion) {
+  return `${libtorchVersion}-${libtorchPacking}`;
+}
+
+/** What a checkout needs of package.json and an installed package does not. */
+const checkoutOnly = ['scripts', 'devDependencies', 'binary', 'config'];
+
+/**
+ * The main package: JavaScript and types.
+ *
+ * The packages with binaries are optional dependencies: npm takes those of the machine and passes
+ * over the others. They stand here and not in the repository's package.json, because a checkout
+ * builds its own binaries, and `npm ci` of a version that is not published yet would ask the
+ * registry for packages that do not exist.
+ */
+function mainManifest(manifest, platforms) {
+  const result = Object.fromEntries(
+    Object.entries(manifest).filter(([key]) => !checkoutOnly.includes(key)),
+  );
+  // npm builds what has a binding.gyp, unless told not to; the file is not published either.
+  result.gypfile = false;
+  result.optionalDependencies = {
+    ...manifest.optionalDependencies,
+    ...Object.fromEntries(platforms.map(({ addonPackage }) => [addonPackage, manifest.version])),
+  };
+  return result;
+}
+
+/** The addon and its bootstrap for one platform. */
+function addonManifest(manifest, platform, libtorchVersion) {
+  return {
+    name: platform.addonPackage,
+    version: manifest.version,
+    description: `The native addon of torchformer for ${platform.title}`,
+    ...inherited(manifest),
+    license: manifest.license,
+    ...restrictions(platform),
+    engines: manifest.engines,
+    files: ['*.node', '*.so', '*.dylib', '*.dll'],
+    dependencies: { [platform.libtorchPackage]: libtorchPackageVersion(libtorchVersion) },
+  };
+}
+
+/** libtorch's libraries for the CPU of one platform. */
+function libtorchManifest(manifest, platform, libtorchVersion) {
+  return {
+    name: platform.libtorchPackage,
+    version: libtorchPackageVersion(libtorchVersion),
+    description: `The CPU libraries of libtorch ${libtorchVersion} for ${platform.title}`,
+    ...inherited(manifest),
+    license: 'SEE LICENSE IN LICENSE.md',
+    ...restrictions(platform),
+    files: ['lib', 'licenses', 'build-version', 'LICENSE.md'],
+  };
+}
+
+function inherited(manifest) {
+  const keys = ['repository', 'homepage', 'bugs', 'author'];
+  return Object.fromEntries(
+    keys.filter((key) => key in manifest).map((key) => [key, manifest[key]]),
+  );
+}
+
+function restrictions({ os, cpu, libc }) {
+  return {
+    os: [os],
+    cpu: [cpu],
+    ...(libc === null ? {} : { libc: [libc] }),
+    // The dynamic linker cannot open a library inside an archive (yarn's Plug'n'Play).
+    preferUnplugged: true,
+  };
+}
+
+module.exports = { addonManifest, libtorchManifest, libtorchPackageVersion, mainManifest };

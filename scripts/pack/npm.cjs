@@ -1,0 +1,31 @@
+// npm as a program of ours: its answers as objects.
+'use strict';
+const { spawnSync } = require('node:child_process');
+const { StepFailed } = require('../common.cjs');
+
+/** Runs npm and gives what it prints. */
+function npm(args, options = {}) {
+  // npm tells its own path, which works where `npm` is no program but a shell function or a shim.
+  const own = process.env.npm_execpath;
+  const [command, first] = own?.endsWith('.js') ? [process.execPath, [own]] : ['npm', []];
+  const result = spawnSync(command, [...first, ...args], {
+    encoding: 'utf8',
+    maxBuffer: 1 << 28,
+    shell: process.platform === 'win32' && command === 'npm',
+    ...options,
+  });
+  if (result.error) throw new StepFailed(`npm: ${result.error.message}`);
+  if (result.status !== 0) {
+    throw new StepFailed(`npm ${args.join(' ')}: exit code ${result.status}\n${result.stderr}`);
+  }
+  return result.stdout;
+}
+
+/** What `npm pack` says of the package in a folder: its files, sizes and the tarball's name. */
+function pack(folder, args) {
+  const answer = JSON.parse(npm(['pack', '--json', '--ignore-scripts', ...args], { cwd: folder }));
+  // A list in npm 10 and 11, an object by name after it.
+  return Object.values(answer)[0];
+}
+
+module.exports = { npm, pack };
