@@ -134,6 +134,8 @@ declare namespace torchformer {
   type Parameter = esm.Parameter;
   type ParameterGroup<Settings> = esm.ParameterGroup<Settings>;
   type ParameterSource<Settings> = esm.ParameterSource<Settings>;
+  type ParameterState = esm.ParameterState;
+  type ParameterUpdate = esm.ParameterUpdate;
   type PositionFormula = esm.PositionFormula;
   type PositionalEncoding = esm.PositionalEncoding;
   type PositionalEncodingOptions = esm.PositionalEncodingOptions;
@@ -182,6 +184,7 @@ declare namespace torchformer {
   type StateSource = esm.StateSource;
   type StepDecoder = esm.StepDecoder;
   type StepRecord = esm.StepRecord;
+  type Sublayer = esm.Sublayer;
   type SublayerConnection = esm.SublayerConnection;
   type SublayerConnectionOptions = esm.SublayerConnectionOptions;
   type SvdOptions = esm.SvdOptions;

@@ -1,4 +1,8 @@
-/** torchformer: the Transformer of the paper, trained and decoded at native speed, on libtorch. */
+/**
+ * The Transformer of the paper, trained and decoded at native speed, on libtorch.
+ *
+ * @module torchformer
+ */
 export * from './tensor/index.js';
 export * from './nn/index.js';
 export * from './optim/index.js';

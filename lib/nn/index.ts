@@ -70,6 +70,7 @@ export { RotaryPositions, type RotaryPositionsOptions } from './rotaryPositions.
 export {
   SublayerConnection,
   type NormOrder,
+  type Sublayer,
   type SublayerConnectionOptions,
 } from './sublayerConnection.js';
 export { Transformer, type PackedInput } from './transformer.js';

@@ -97,10 +97,15 @@ export class ModuleTree {
    * The module at a dotted path of state names or properties: `'encoder.layers.0.self_attn'` or
    * `'encoder.layers.0.selfAttn'`; `''` is this module.
    *
+   * @throws RangeError naming what there is instead
+   */
+  getSubmodule(path: string): Module;
+  /**
+   * The module at a path, of a class that is known.
+   *
    * @param type the class it must be of, which is then the type of the result
    * @throws RangeError naming what there is instead, TypeError for another class
    */
-  getSubmodule(path: string): Module;
   getSubmodule<M extends Module>(path: string, type: ModuleClass<M>): M;
   getSubmodule(path: string, type?: ModuleClass<Module>): Module {
     const module = splitPath('getSubmodule', path).reduce<Module>(

@@ -73,7 +73,13 @@ export class SublayerConnection extends Module {
   }
 }
 
-type Sublayer = { forward(input: Tensor): Tensor } | ((input: Tensor) => Tensor);
+/** What a {@link SublayerConnection} is put around: a module, or a function of the normed input. */
+export type Sublayer =
+  | {
+      /** From the normed input to what is added to the input, of the same shape. */
+      forward(input: Tensor): Tensor;
+    }
+  | ((input: Tensor) => Tensor);
 
 function asFunction(sublayer: Sublayer): (input: Tensor) => Tensor {
   if (typeof sublayer === 'function') return sublayer;

@@ -7,6 +7,8 @@ export {
   type OptimizerState,
   type ParameterGroup,
   type ParameterSource,
+  type ParameterState,
+  type Update as ParameterUpdate,
 } from './optimizer.js';
 export { constant, noam, type NoamOptions, type Schedule } from './schedule.js';
 export { SGD, type SGDSettings } from './sgd.js';

@@ -36,7 +36,9 @@ export interface OptimizerState<Settings> {
 
 /** A parameter that has a gradient, with both's sizes checked. */
 export interface Update {
+  /** The leaf to update, in place. */
   readonly parameter: Tensor;
+  /** Its gradient, of the same shape. */
   readonly gradient: Tensor;
 }
 
