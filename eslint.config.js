@@ -9,6 +9,7 @@ export default tseslint.config(
       'runs/',
       'artifacts/',
       'coverage/',
+      'docs-site/',
       'lib/tensor/generated/',
       // Declarations for plain JavaScript: the compiler checks them.
       '**/*.d.mts',
