@@ -62,7 +62,7 @@ declare namespace torchformer {
   type EpochRecord = esm.EpochRecord;
   type EvaluateOptions = esm.EvaluateOptions;
   type Evaluation = esm.Evaluation;
-  type Examination = esm.Examination;
+  type ExamineOptions = esm.ExamineOptions;
   type FitOptions = esm.FitOptions;
   type FitResult = esm.FitResult;
   type FloatScalar = esm.FloatScalar;
@@ -155,6 +155,7 @@ declare namespace torchformer {
   type RotaryPositions = esm.RotaryPositions;
   type RotaryPositionsOptions = esm.RotaryPositionsOptions;
   type RoundOptions = esm.RoundOptions;
+  type RuntimeReport = esm.RuntimeReport;
   type SGD = esm.SGD;
   type SGDSettings = esm.SGDSettings;
   type SafetensorsFile = esm.SafetensorsFile;

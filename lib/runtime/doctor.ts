@@ -1,85 +1,258 @@
 /** Looks at each part of the runtime on its own, so that one fault does not hide the others. */
+import { readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
-import { findAddon } from './addonFiles.js';
-import { searchLibtorch, type Search } from './findLibtorch.js';
-import { bootstrap, loadedRuntime, nativeAddon } from './load.js';
-import { cacheFolder, libtorchVersion, packageVersion } from './package.js';
+import { join, sep } from 'node:path';
+import { findAddon, type AddonFiles } from './addonFiles.js';
+import { libraryProblem } from './checkLibraries.js';
+import { compareVersions, highestNeed, readElf } from './elf.js';
+import { libtorchMissing, searchLibtorch } from './findLibtorch.js';
+import { processLibc } from './libc.js';
+import { bootstrap } from './load.js';
+import { checkInteger, checkOptions } from './options.js';
+import {
+  addonPackage,
+  cacheFolder,
+  libtorchVersion,
+  packageRoot,
+  packageVersion,
+} from './package.js';
+import { unsupportedSystem } from './platform.js';
+import { probeRuntime, type ProbeResult } from './probeRuntime.js';
+import type { ProbeFact } from './doctorProbe.js';
+import type { RuntimeReport } from './runtimeReport.js';
 
-/** What {@link examineRuntime} finds. */
-export interface Examination {
-  /** The findings, to print. */
-  readonly lines: readonly string[];
-  /** Whether the package can compute on this machine. */
-  readonly healthy: boolean;
+/** Options of {@link examineRuntime}. */
+export interface ExamineOptions {
+  /** Seconds that computing may take before it counts as stuck. Default 120: drivers start slowly. */
+  timeout?: number;
 }
 
-/** Examines the runtime; loads the addon to see whether it works. Throws nothing. */
-export function examineRuntime(): Examination {
-  const problems: string[] = [];
-  const attempt = <T>(action: () => T): T | null => {
+/**
+ * Examines the runtime. What is loaded and computed, is so in a process of its own: a crash there is
+ * a finding, and no crash here.
+ *
+ * @throws TypeError, RangeError for wrong options; nothing else
+ */
+export async function examineRuntime(options: ExamineOptions = {}): Promise<RuntimeReport> {
+  checkOptions('examineRuntime', options, ['timeout']);
+  const { timeout = 120 } = options;
+  checkInteger('examineRuntime', 'timeout', timeout, 1, 86_400);
+  return await new Examination().run(timeout);
+}
+
+class Examination {
+  /** Each problem with what to do about it; the first one decides. */
+  private readonly findings: { problem: string; advice: string }[] = [];
+
+  async run(timeout: number): Promise<RuntimeReport> {
+    const libc = processLibc();
+    const unsupported = unsupportedSystem();
+    if (unsupported !== null) {
+      this.find(unsupported, 'Use a system with glibc, such as Debian or Ubuntu.');
+    }
+    const files = unsupported === null ? this.addon() : null;
+    // What a folder holds can be told even when the addon does not load.
+    const folder = searchLibtorch().found?.libraries;
+    const libcNeeded = glibcNeed([
+      ...(files === null ? [] : [files.addon, files.bootstrap]),
+      ...(folder === undefined
+        ? []
+        : ['libc10.so', 'libtorch_cpu.so'].map((name) => join(folder, name))),
+    ]);
+    const tooOld =
+      libc.version !== null && libcNeeded !== null && compareVersions(libc.version, libcNeeded) < 0;
+    if (tooOld) {
+      this.find(
+        `glibc ${libcNeeded} is needed, this system has ${libc.version}`,
+        `Use a system with glibc ${libcNeeded} or later.`,
+      );
+    }
+    const builtFor = files === null || tooOld ? null : this.expectedVersion();
+    const search = searchLibtorch({ version: builtFor ?? libtorchVersion });
+    const { found } = search;
+    if (unsupported === null) this.libtorch(search, builtFor ?? libtorchVersion);
+
+    const probed =
+      builtFor === null || this.findings.length > 0
+        ? null
+        : await this.compute(timeout, found?.cuda);
+    const facts = probed?.facts ?? [];
+    const loaded = factOf(facts, 'loaded');
+    const [first] = this.findings;
+    return {
+      healthy: first === undefined,
+      advice: first?.advice ?? 'Nothing to do.',
+      problems: this.findings.map(({ problem }) => problem),
+      torchformer: packageVersion(),
+      node: {
+        version: process.versions.node,
+        napi: Number(process.versions['napi']),
+        path: process.execPath,
+      },
+      platform: {
+        os: process.platform,
+        arch: process.arch,
+        libc: libc.kind,
+        libcVersion: libc.version,
+        libcNeeded,
+      },
+      addon: files === null ? null : { path: files.addon, place: placeOf(files), builtFor },
+      libtorch:
+        found === null
+          ? null
+          : {
+              version: found.version,
+              path: found.root,
+              place: found.place,
+              cuda: found.cuda,
+              loaded: loaded?.library ?? null,
+            },
+      searched: search.attempts,
+      cache: orNull(cacheFolder),
+      processor: {
+        cores: availableParallelism(),
+        features: processorFeatures(),
+        capability: loaded?.capability ?? null,
+        float32Products: loaded?.float32Products ?? null,
+        bfloat16Products: loaded?.bfloat16Products ?? null,
+        threads: loaded?.threads ?? null,
+      },
+      cuda: {
+        opened: loaded?.opened ?? false,
+        available: factOf(facts, 'cuda')?.available ?? false,
+        reason: loaded?.reason ?? 'libtorch was not loaded',
+      },
+      devices: facts.flatMap((fact) =>
+        fact.kind === 'device'
+          ? [{ device: fact.device, works: fact.problem === null, problem: fact.problem }]
+          : [],
+      ),
+    };
+  }
+
+  private find(problem: string, advice: string): void {
+    if (!this.findings.some((finding) => finding.problem === problem)) {
+      this.findings.push({ problem, advice });
+    }
+  }
+
+  private addon(): AddonFiles | null {
     try {
-      return action();
+      return findAddon();
     } catch (error) {
-      const { message } = error as Error;
-      if (!problems.includes(message)) problems.push(message);
+      this.find(
+        (error as Error).message,
+        'Run `npm install torchformer` again on this machine; in a checkout, `npm run build`.',
+      );
       return null;
     }
-  };
-
-  const lines = [
-    row('torchformer', packageVersion()),
-    row(
-      'Node.js',
-      `${process.versions.node} on ${process.platform} ${process.arch}, ${availableParallelism()} cores`,
-    ),
-  ];
-
-  const files = attempt(findAddon);
-  const parts = files === null ? null : attempt(bootstrap);
-  const expected = parts?.expectedVersion ?? libtorchVersion;
-  lines.push(
-    row('addon', files === null ? 'not found' : `${files.addon}, built for libtorch ${expected}`),
-  );
-
-  const search = searchLibtorch({ version: expected });
-  lines.push(...describeSearch(search), row('cache', cacheFolder()));
-
-  const addon = files === null ? null : attempt(nativeAddon);
-  const runtime = loadedRuntime();
-  if (addon !== null && runtime !== null) {
-    lines.push(
-      row('CUDA', `${runtime.cuda.open ? 'opened' : 'not opened'}: ${runtime.cuda.reason}`),
-    );
-    lines.push(row('loaded', parts?.loaded() ?? 'nothing'));
-    const { cpuCapability, float32Products, bfloat16Products } = addon.versions();
-    lines.push(
-      row('products', `float32 by ${float32Products}, bfloat16 as ${bfloat16Products}`),
-      row('processor', cpuCapability),
-    );
-  } else if (search.found === null && files === null) {
-    problems.push('libtorch was not found; run `npx torchformer setup`');
   }
 
-  lines.push('');
-  if (problems.length === 0) lines.push('No problem found.');
-  else lines.push(...problems.map((problem) => `Problem: ${problem}`));
-  return { lines, healthy: problems.length === 0 };
-}
-
-function describeSearch({ found, attempts }: Search): string[] {
-  const first =
-    found === null
-      ? 'not found'
-      : `${found.version ?? 'unknown version'} in ${found.root}, from ${found.place}`;
-  const rows = [row('libtorch', first)];
-  for (const { place, path, problem } of attempts) {
-    if (problem === null) continue;
-    const name = rows.length === 1 ? 'looked in' : '';
-    rows.push(row(name, `${place}${path === null ? '' : ` ${path}`}: ${problem}`));
+  /** What the bootstrap says; it needs no libtorch, and does nothing when it is loaded. */
+  private expectedVersion(): string | null {
+    try {
+      return bootstrap().expectedVersion;
+    } catch (error) {
+      this.find(
+        (error as Error).message,
+        'Run `npm install torchformer` again on this machine; in a checkout, `npm run build`.',
+      );
+      return null;
+    }
   }
-  return rows;
+
+  private libtorch(search: ReturnType<typeof searchLibtorch>, version: string): void {
+    const named = search.attempts.find(
+      ({ place, path }) => path !== null && /^(TORCHFORMER_)?LIBTORCH$/.test(place),
+    );
+    const cuda = search.attempts.some(
+      ({ place, problem }) => place === 'set-up cache (CUDA)' && problem?.startsWith('/') === true,
+    );
+    const setup = `npx torchformer setup${cuda ? ' --cuda' : ''}`;
+    if (search.found === null) {
+      this.find(
+        libtorchMissing(search, version).message,
+        named === undefined
+          ? `Run \`${setup}\`.`
+          : `Set ${named.place} to a libtorch ${version}, or unset it and run \`${setup}\`.`,
+      );
+      return;
+    }
+    const problem = libraryProblem(search.found);
+    if (problem === null) return;
+    this.find(
+      problem,
+      named === undefined
+        ? `Run \`npx torchformer setup${search.found.cuda ? ' --cuda' : ''} --force\`.`
+        : `Set ${named.place} to a whole libtorch ${version}.`,
+    );
+  }
+
+  /** Loads and multiplies; when CUDA is what crashes, once more without it. */
+  private async compute(timeout: number, cuda = false): Promise<ProbeResult> {
+    const probed = await probeRuntime(process.env, timeout);
+    for (const fact of probed.facts) {
+      if (fact.kind !== 'device' || fact.problem === null) continue;
+      const problem = `a product of two matrices on ${fact.device} failed: ${fact.problem}`;
+      this.find(problem, fact.device === 'cpu' ? freshLibtorch(cuda) : driverAdvice);
+    }
+    if (probed.problem === null) return probed;
+    const cpuWorks = probed.facts.some((fact) => fact.kind === 'device' && fact.device === 'cpu');
+    if (!probed.crashed || !cuda || process.env['TORCHFORMER_CUDA'] === '0') {
+      this.find(probed.problem, freshLibtorch(cuda));
+      return probed;
+    }
+    if (cpuWorks) {
+      this.find(probed.problem, driverAdvice);
+      return probed;
+    }
+    const without = await probeRuntime({ ...process.env, TORCHFORMER_CUDA: '0' }, timeout);
+    this.find(probed.problem, without.problem === null ? driverAdvice : freshLibtorch(cuda));
+    return without.problem === null ? without : probed;
+  }
 }
 
-function row(name: string, value: string): string {
-  return `${name.padEnd(12)} ${value}`;
+const driverAdvice =
+  'Look at the NVIDIA driver with `nvidia-smi`; with TORCHFORMER_CUDA=0 the CPU alone is used.';
+
+function freshLibtorch(cuda: boolean): string {
+  return `Run \`npx torchformer setup${cuda ? ' --cuda' : ''} --force\`.`;
+}
+
+function factOf<K extends ProbeFact['kind']>(
+  facts: readonly ProbeFact[],
+  kind: K,
+): Extract<ProbeFact, { kind: K }> | undefined {
+  return facts.find((fact): fact is Extract<ProbeFact, { kind: K }> => fact.kind === kind);
+}
+
+function placeOf({ addon }: AddonFiles): string {
+  return addon.startsWith(join(packageRoot, 'build') + sep) ? 'local build' : addonPackage;
+}
+
+/** The highest glibc that any of these files needs; null for other systems' files. */
+function glibcNeed(paths: readonly string[]): string | null {
+  const needs = paths.flatMap((path) => {
+    const file = readElf(path);
+    return typeof file === 'string' ? [] : (highestNeed(file, 'GLIBC') ?? []);
+  });
+  return needs.sort(compareVersions).at(-1) ?? null;
+}
+
+const featuresThatMatter =
+  /^(avx|avx2|fma|avx512f|avx512_vnni|avx512_bf16|avx512_fp16|amx_tile|amx_bf16|amx_int8|asimd|asimddp|bf16|sve)$/;
+
+/** As Linux tells them; empty elsewhere. */
+function processorFeatures(): readonly string[] {
+  const text = orNull(() => readFileSync('/proc/cpuinfo', 'utf8')) ?? '';
+  const flags = /^(?:flags|Features)\s*:\s*(.*)$/m.exec(text)?.[1] ?? '';
+  return flags.split(/\s+/).filter((flag) => featuresThatMatter.test(flag));
+}
+
+function orNull<T>(action: () => T): T | null {
+  try {
+    return action();
+  } catch {
+    return null;
+  }
 }

@@ -54,27 +54,3 @@ describe('the command line', () => {
     expect(runCommand(args, { ...changes, TORCHFORMER_DEBUG: '1' }).errors).toContain('    at ');
   });
 });
-
-describe('torchformer doctor', () => {
-  it('names the addon, the libtorch and where it was found', () => {
-    const { status, output } = runCommand(['doctor']);
-    expect(status).toBe(0);
-    expect(output).toContain(join(root, 'build/Release/torchformer.node'));
-    expect(output).toMatch(/^libtorch +2\.13\.0\S* in \/.*, from /m);
-    expect(output).toMatch(/^loaded +\/.*libtorch_cpu\.so$/m);
-    expect(output).toContain('No problem found.');
-  });
-
-  it('without libtorch names the places and the fix, and fails', () => {
-    const { status, output, errors } = runCommand(['doctor'], nowhere(temporaryFolder()));
-    expect({ status, errors }).toEqual({ status: 1, errors: '' });
-    expect(output).toMatch(/^libtorch +not found$/m);
-    expect(output).toContain('npx torchformer setup');
-  });
-
-  it('says that a named folder does not do', () => {
-    const { status, output } = runCommand(['doctor'], { TORCHFORMER_LIBTORCH: '/does/not/exist' });
-    expect(status).toBe(1);
-    expect(output).toContain('TORCHFORMER_LIBTORCH /does/not/exist: does not exist');
-  });
-});

@@ -1,0 +1,92 @@
+/**
+ * Runs in a process of its own, which a broken driver may end: loads libtorch and multiplies on each
+ * device. Tells each step and each fact as a line of JSON on file descriptor 3, written at once, so
+ * that what was found before a crash is not lost.
+ */
+import { writeSync } from 'node:fs';
+import { TorchError } from './errors.js';
+import { bootstrap, loadedRuntime, nativeAddon } from './load.js';
+import type { NativeAddon } from '../tensor/native.js';
+
+/** One line of what the probe tells. */
+export type ProbeFact =
+  /** What it is about to do, for the case that it never comes back. */
+  | { readonly kind: 'step'; readonly step: string }
+  | {
+      readonly kind: 'loaded';
+      readonly library: string | null;
+      readonly opened: boolean;
+      readonly reason: string;
+      readonly capability: string;
+      readonly float32Products: string;
+      readonly bfloat16Products: string;
+      readonly threads: number;
+    }
+  | { readonly kind: 'cuda'; readonly available: boolean }
+  | { readonly kind: 'device'; readonly device: string; readonly problem: string | null }
+  | { readonly kind: 'fault'; readonly message: string };
+
+/** More than any machine has: the end of the devices is found by asking for one too many. */
+const mostDevices = 64;
+
+function tell(fact: ProbeFact): void {
+  writeSync(3, `${JSON.stringify(fact)}\n`);
+}
+
+function probe(): void {
+  tell({ kind: 'step', step: 'opening libtorch' });
+  const addon = nativeAddon();
+  const cuda = loadedRuntime()?.cuda ?? { open: false, reason: 'not loaded' };
+  addon.initialize({
+    Tensor: class {} as never,
+    TorchError,
+    FloatScalar: class {} as never,
+    warn: () => undefined,
+  });
+  const { cpuCapability, float32Products, bfloat16Products } = addon.versions();
+  tell({
+    kind: 'loaded',
+    library: bootstrap().loaded(),
+    opened: cuda.open,
+    reason: cuda.reason,
+    capability: cpuCapability,
+    float32Products,
+    bfloat16Products,
+    threads: addon.numThreads(),
+  });
+  multiply(addon, 'cpu');
+
+  tell({ kind: 'step', step: 'asking for GPUs' });
+  const available = addon.cudaAvailable();
+  tell({ kind: 'cuda', available });
+  if (!available) return;
+  for (let index = 0; index < mostDevices; index++) {
+    if (!multiply(addon, `cuda:${index}`)) return;
+  }
+}
+
+/** Tells whether a product of two matrices comes out right; false: there is no such device. */
+function multiply(addon: NativeAddon, device: string): boolean {
+  tell({ kind: 'step', step: `multiplying two matrices on ${device}` });
+  let problem: string | null = null;
+  try {
+    const values = addon.fromBytes(new Float32Array([1, 2, 3, 4]), [2, 2], 'float32');
+    const there = addon.bind('aten::to', 'device')(values, device, 'float32', false, true);
+    const product = addon.bind('aten::mm', '')(there, there) as never;
+    const result = [...new Float32Array(addon.toBytes(product))].join();
+    if (result !== '7,10,15,22') problem = `gave ${result} in place of 7,10,15,22`;
+  } catch (error) {
+    problem = (error as Error).message;
+    // The ones before it worked, or were told of.
+    if (device !== 'cuda:0' && /invalid device ordinal|device index/i.test(problem)) return false;
+  }
+  tell({ kind: 'device', device, problem });
+  return true;
+}
+
+try {
+  probe();
+} catch (error) {
+  tell({ kind: 'fault', message: (error as Error).message });
+  process.exitCode = 1;
+}

@@ -1,0 +1,226 @@
+import { spawnSync } from 'node:child_process';
+import { cpSync, mkdirSync, realpathSync, symlinkSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import type { RuntimeReport } from 'torchformer';
+import { library, placeAll, wheelFiles } from './libtorchFiles.js';
+import {
+  evaluate,
+  nowhere,
+  root,
+  runCommand,
+  runNode,
+  temporaryFolder,
+  writeFiles,
+  type Changes,
+} from './support.js';
+
+const libtorch = evaluate('searchLibtorch().found.root').value as string;
+
+/** The report, its exit code, and the last line of the same as text. */
+function examine(changes: Changes = {}, args: readonly string[] = []) {
+  const json = runCommand(['doctor', '--json', ...args], changes);
+  expect(json.errors).toBe('');
+  const report = JSON.parse(json.output) as RuntimeReport;
+  expect(json.status).toBe(report.healthy ? 0 : 1);
+  return report;
+}
+
+/** Compiles a shared library whose code runs when it is opened. */
+function compile(path: string, name: string, code: string): void {
+  mkdirSync(path, { recursive: true });
+  writeFiles(path, { 'source.c': `#include <stdlib.h>\n#include <unistd.h>\n${code}\n` });
+  const args = ['-shared', '-fPIC', `-Wl,-soname,${name}`, '-o', name, 'source.c'];
+  const { status, stderr } = spawnSync('cc', args, { cwd: path, encoding: 'utf8' });
+  if (status !== 0) throw new Error(stderr);
+}
+
+/** A libtorch that runs this when it is opened. */
+function fakeLibtorch(code: string): string {
+  const folder = temporaryFolder();
+  for (const name of ['libc10.so', 'libtorch_cpu.so']) compile(join(folder, 'lib'), name, '');
+  compile(join(folder, 'lib'), 'libtorch_cpu.so', code);
+  return folder;
+}
+
+const onOpening = (statement: string): string =>
+  `__attribute__((constructor)) static void run(void) { ${statement} }`;
+
+/** Node with another C library, as far as its report tells. */
+function systemWith(report: object): Changes {
+  const script = `process.report.getReport = () => (${JSON.stringify(report)})`;
+  return { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(script)}` };
+}
+
+describe('torchformer doctor', () => {
+  it('tells of a machine that can compute, in words, and that there is nothing to do', () => {
+    const { status, output, errors } = runCommand(['doctor']);
+    expect({ status, errors }).toEqual({ status: 0, errors: '' });
+    expect(output).toContain(join(root, 'build/Release/torchformer.node, local build'));
+    expect(output).toMatch(/^libtorch +2\.13\.0\S* in \/.*, from /m);
+    expect(output).toMatch(/^loaded +\/.*libtorch_cpu\.so$/m);
+    expect(output).toMatch(/^cpu +a product of two matrices is right$/m);
+    expect(output.endsWith('\nNothing to do.\n')).toBe(true);
+  });
+
+  it('tells the same as one object for programs', () => {
+    const report = examine();
+    expect(report).toMatchObject({
+      healthy: true,
+      advice: 'Nothing to do.',
+      problems: [],
+      node: { version: process.versions.node, napi: Number(process.versions.napi) },
+      platform: { os: process.platform, arch: process.arch },
+      addon: {
+        path: join(root, 'build/Release/torchformer.node'),
+        place: 'local build',
+        builtFor: '2.13.0',
+      },
+      libtorch: { path: libtorch, loaded: realpathSync(join(libtorch, 'lib/libtorch_cpu.so')) },
+    });
+    expect(report.devices[0]).toEqual({ device: 'cpu', works: true, problem: null });
+    expect(report.processor.threads).toBeGreaterThan(0);
+    expect(report.processor.float32Products).not.toBe('');
+    expect(report.cuda.reason).not.toBe('');
+  });
+
+  it.runIf(process.platform === 'linux')('tells which glibc is there and which is needed', () => {
+    const { libc, libcVersion, libcNeeded } = examine().platform;
+    expect(libc).toBe('glibc');
+    expect(libcVersion).toMatch(/^\d+\.\d+$/);
+    // That of libtorch itself.
+    expect(libcNeeded).toBe('2.28');
+  });
+});
+
+describe('torchformer doctor says what to do', () => {
+  it('without libtorch', () => {
+    const changes = nowhere(temporaryFolder());
+    const report = examine(changes);
+    expect(report).toMatchObject({ healthy: false, libtorch: null, devices: [] });
+    expect(report.advice).toBe('Run `npx torchformer setup`.');
+    expect(report.searched.map(({ place }) => place)).toContain('set-up cache (CPU)');
+    const { status, output } = runCommand(['doctor'], changes);
+    expect(status).toBe(1);
+    expect(output).toMatch(/^libtorch +not found$/m);
+    expect(output.endsWith('\nRun `npx torchformer setup`.\n')).toBe(true);
+  });
+
+  it('about a variable that names a folder that is not there', () => {
+    const { problems, advice } = examine({ TORCHFORMER_LIBTORCH: '/does/not/exist' });
+    expect(problems.join()).toContain('TORCHFORMER_LIBTORCH /does/not/exist: does not exist');
+    expect(advice).toBe(
+      'Set TORCHFORMER_LIBTORCH to a libtorch 2.13.0, or unset it and run `npx torchformer setup`.',
+    );
+  });
+
+  it('about a libtorch of another version', () => {
+    const folder = temporaryFolder();
+    placeAll(folder, wheelFiles('2.9.0'));
+    const { problems, advice } = examine({ TORCHFORMER_LIBTORCH: folder });
+    expect(problems.join()).toContain('is libtorch 2.9.0, needed is 2.13.0');
+    expect(advice).toContain('Set TORCHFORMER_LIBTORCH to a libtorch 2.13.0');
+  });
+
+  it.each([
+    ['is cut off', library('cpu', { sections: 5 }), 'libtorch_cpu.so is cut off'],
+    ['is for another processor', library('cpu', { machine: 8 }), 'is for machine 8 processors'],
+  ])('about a library in the cache that %s', (_, content, problem) => {
+    const cache = temporaryFolder();
+    placeAll(join(cache, 'libtorch-2.13.0-cpu'), {
+      ...wheelFiles('2.13.0'),
+      'torch/lib/libtorch_cpu.so': content,
+    });
+    const { problems, advice } = examine({ ...nowhere(cache) });
+    expect(problems.join()).toContain(problem);
+    expect(advice).toContain('npx torchformer setup');
+  });
+
+  it('without the addon', () => {
+    const folder = temporaryFolder();
+    for (const part of ['package.json', 'dist', 'bin']) {
+      cpSync(join(root, part), join(folder, part), { recursive: true });
+    }
+    symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'));
+    const { status, output } = runNode([join(folder, 'bin/torchformer.js'), 'doctor', '--json']);
+    expect(status).toBe(1);
+    const report = JSON.parse(output) as RuntimeReport;
+    expect(report).toMatchObject({ healthy: false, addon: null });
+    // What else is there is told all the same.
+    expect(report.libtorch?.path).toBe(libtorch);
+    expect(report.advice).toContain('npm install torchformer');
+    expect(report.advice).toContain('npm run build');
+  });
+
+  it('on a system with musl, in one sentence', () => {
+    const report = examine(systemWith({ header: {}, sharedObjects: ['/lib/ld-musl-x86_64.so.1'] }));
+    expect(report.platform).toMatchObject({ libc: 'musl', libcVersion: null });
+    expect(report.problems).toHaveLength(1);
+    expect(report.problems[0]).toContain('musl');
+    expect(report.advice).toBe('Use a system with glibc, such as Debian or Ubuntu.');
+  });
+
+  it('on a system whose glibc is too old', () => {
+    const report = examine(systemWith({ header: { glibcVersionRuntime: '2.17' } }));
+    expect(report.problems).toContain('glibc 2.28 is needed, this system has 2.17');
+    expect(report.advice).toBe('Use a system with glibc 2.28 or later.');
+  });
+});
+
+describe('torchformer doctor survives', () => {
+  it('a libtorch that crashes, and names the signal', () => {
+    const folder = fakeLibtorch(onOpening('abort();'));
+    const { problems, advice, devices } = examine({ TORCHFORMER_LIBTORCH: folder });
+    expect(problems).toEqual(['opening libtorch crashed (SIGABRT)']);
+    expect(devices).toEqual([]);
+    expect(advice).toBe('Run `npx torchformer setup --force`.');
+  });
+
+  it('a libtorch that ends the process', () => {
+    const folder = fakeLibtorch(onOpening('_exit(7);'));
+    const { problems } = examine({ TORCHFORMER_LIBTORCH: folder });
+    expect(problems).toEqual(['opening libtorch ended the process with exit code 7']);
+  });
+
+  it('a libtorch that never comes back', () => {
+    const folder = fakeLibtorch(onOpening('for (;;) sleep(1);'));
+    const { problems } = examine({ TORCHFORMER_LIBTORCH: folder }, ['--timeout', '1']);
+    expect(problems).toEqual(['opening libtorch took longer than 1 s, and was ended']);
+  });
+
+  it('a CUDA library that crashes, and tells that the CPU works', () => {
+    const folder = temporaryFolder();
+    compile(
+      join(folder, 'lib'),
+      'libtorch_cuda.so',
+      onOpening('*(volatile int *)8 = 1;'),
+    );
+    for (const name of ['libc10.so', 'libtorch_cpu.so', 'libgomp.so.1']) {
+      symlinkSync(join(libtorch, 'lib', name), join(folder, 'lib', name));
+    }
+    const { problems, advice, devices } = examine({
+      TORCHFORMER_LIBTORCH: folder,
+      TORCHFORMER_CUDA: '1',
+    });
+    expect(problems).toEqual(['opening libtorch crashed (SIGSEGV)']);
+    expect(devices).toEqual([{ device: 'cpu', works: true, problem: null }]);
+    expect(advice).toContain('nvidia-smi');
+    expect(advice).toContain('TORCHFORMER_CUDA=0');
+  });
+});
+
+describe('examineRuntime', () => {
+  it('takes a time limit and no other option', () => {
+    const script = (options: string) => `
+      import { examineRuntime } from 'torchformer';
+      const fault = await examineRuntime(${options}).catch((error) => error);
+      console.log(fault.name + ': ' + fault.message);
+    `;
+    const run = (options: string) =>
+      runNode(['--input-type=module', '-e', script(options)]).output.trim();
+    expect(run('{ time: 1 }')).toBe(
+      'TypeError: examineRuntime: unknown option "time"; valid options: timeout',
+    );
+    expect(run('{ timeout: 0 }')).toContain('RangeError: examineRuntime: timeout must be');
+  });
+});
