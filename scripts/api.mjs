@@ -9,28 +9,16 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import * as prettier from 'prettier';
 import { differentLines } from './apiDifference.mjs';
-import { apiReport, readSurface, requireEntry } from './apiSurface.mjs';
+import { apiFiles, readSurface } from './apiSurface.mjs';
 
 const require = createRequire(import.meta.url);
 const { compileTypeScript } = require('./common.cjs');
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
 
-/** Path → what it should be. */
-async function wanted() {
-  const surface = readSurface();
-  const entry = path.join(root, 'lib/index.cts');
-  const options = { ...(await prettier.resolveConfig(entry)), filepath: entry };
-  return new Map([
-    [path.join(root, 'api/report.md'), apiReport(surface)],
-    [entry, await prettier.format(requireEntry(surface), options)],
-  ]);
-}
-
 compileTypeScript();
-for (const [file, text] of await wanted()) {
-  const name = path.relative(root, file);
+for (const [name, text] of await apiFiles(readSurface())) {
+  const file = path.join(root, name);
   const current = existsSync(file) ? readFileSync(file, 'utf8') : '';
   if (current === text) continue;
   if (process.argv.includes('--check')) {

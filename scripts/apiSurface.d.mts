@@ -11,5 +11,5 @@ export function readSurface(entry?: string): Surface;
 /** The text of api/report.md. */
 export function apiReport(surface: Surface): string;
 
-/** The text of lib/index.cts, not formatted. */
-export function requireEntry(surface: Surface): string;
+/** What `npm run api` writes: paths from the root → texts. */
+export function apiFiles(surface: Surface): Promise<Map<string, string>>;

@@ -2,6 +2,7 @@
 // `npm run api` writes, and the list of types in the entry for `require`.
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
+import * as prettier from 'prettier';
 import ts from 'typescript';
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
@@ -27,6 +28,17 @@ export function readSurface(entry = path.join(declarations, 'index.d.ts')) {
   if (source === undefined) throw new Error(`${entry} is missing: run npm run build`);
   const exports = exportsOf(checker, checker.getSymbolAtLocation(source));
   return { checker, exports };
+}
+
+/** What `npm run api` writes: paths from the root → texts. */
+export async function apiFiles(surface) {
+  const entry = 'lib/index.cts';
+  const filepath = path.join(root, entry);
+  const options = { ...(await prettier.resolveConfig(filepath)), filepath };
+  return new Map([
+    ['api/report.md', apiReport(surface)],
+    [entry, await prettier.format(requireEntry(surface), options)],
+  ]);
 }
 
 function exportsOf(checker, module) {
@@ -164,7 +176,7 @@ function isHiddenMember(node) {
 // ---- the entry for require ----------------------------------------------------------------------
 
 /** The text of lib/index.cts. */
-export function requireEntry({ checker, exports }) {
+function requireEntry({ checker, exports }) {
   return `/* eslint-disable @typescript-eslint/no-namespace, @typescript-eslint/no-require-imports --
    The form that CommonJS has: one value, with the types beside it. */
 /**
