@@ -10,12 +10,14 @@ export interface RuntimeReport {
   readonly problems: readonly string[];
   /** The version of this package. */
   readonly torchformer: string;
+  /** The Node.js that ran it. */
   readonly node: {
     readonly version: string;
     /** The version of Node-API that it offers. */
     readonly napi: number;
     readonly path: string;
   };
+  /** The system that it ran on. */
   readonly platform: {
     readonly os: string;
     readonly arch: string;
@@ -53,6 +55,7 @@ export interface RuntimeReport {
   }[];
   /** Where set-up puts libtorch; null when this user has no such place. */
   readonly cache: string | null;
+  /** What computes, and how libtorch uses it. */
   readonly processor: {
     /** What this process may use. */
     readonly cores: number;
@@ -66,6 +69,7 @@ export interface RuntimeReport {
     /** Threads of one operation; null when libtorch does not load. */
     readonly threads: number | null;
   };
+  /** Whether CUDA is used. */
   readonly cuda: {
     /** Whether the CUDA library was opened. */
     readonly opened: boolean;
