@@ -36,10 +36,16 @@ export async function unpackLibtorch(
   try {
     const requirements = await survey(archive, target, variant);
     let files = 0;
+    const folders = new Set<string>();
     for await (const file of archiveFiles(archive)) {
       const place = placeOf(file.name, variant);
       if (place === null) continue;
-      await write(file, join(target, place));
+      const path = join(target, place);
+      // A wheel has 9,000 headers in 800 folders.
+      if (!folders.has(dirname(path))) await makeFolder(dirname(path));
+      folders.add(dirname(path));
+      // Libraries get no execute bit, as pip gives them none; nothing here depends on it.
+      await pipeline(file.content(), createWriteStream(path));
       files++;
     }
     if (files === 0) {
@@ -119,12 +125,6 @@ function placeOf(name: string, variant: 'cpu' | 'cuda'): string | null {
   if (folder !== 'lib' || rest.length !== 2 || !file.includes('.so')) return null;
   const wanted = variant === 'cpu' ? cpuLibraries.test(file) : !pythonLibraries.test(file);
   return wanted ? inTorch : null;
-}
-
-async function write(file: ArchiveFile, path: string): Promise<void> {
-  await makeFolder(dirname(path));
-  // Libraries get no execute bit, as pip gives them none; nothing here depends on it.
-  await pipeline(file.content(), createWriteStream(path));
 }
 
 async function textOf(file: ArchiveFile): Promise<string> {
