@@ -12,7 +12,7 @@ export default tseslint.config(
       'docs-site/',
       'lib/tensor/generated/',
       // Declarations for plain JavaScript: the compiler checks them.
-      '**/*.d.mts',
+      '**/*.d.{cts,mts}',
       // Users' files, compiled by a test under users' settings.
       'tests/types/consumers/',
       '**/*.cjs',
