@@ -6,12 +6,14 @@
 //                          eps inside the root            eps_outside
 //   population (n)         sqrt(variance + eps)           std + eps
 //   sample_std (n - 1)     sqrt(variance + eps)           std + eps
-//   Population and inside is the paper's usual reading and PyTorch's; it takes libtorch's fused
-//   kernel. Sample and outside is The Annotated Transformer's.
+//   Population and inside is the paper's usual reading and PyTorch's; sample and outside is The
+//   Annotated Transformer's.
 // Backward, with u = dy * scale, z = (x - mean) / spread, m = n or n - 1:
 //   dx = (u - mean(u)) / spread - z * sum(u * z) / (m * r),  r = spread (inside) or std (outside)
 //   dscale = sum over rows of dy * z,   dshift = sum over rows of dy.
 // Saved:   input, scale and two numbers a row.
+// Population and inside takes libtorch's fused kernel, a fifth faster than ours; the others take
+//   norm_kernel.cc on the CPU, and plain ops with libtorch's autograd elsewhere.
 // Hazards: a row of equal values has std = 0, and d std / dx is 0 / 0 there: taken as 0, which
 //   leaves the finite (u - mean(u)) / spread. Half types are computed in float32, statistics kept
 //   in float32 too. Sample statistics do not exist for one feature: refused.
@@ -28,6 +30,7 @@
 
 #include "autograd.h"
 #include "check.h"
+#include "norm_kernel.h"
 #include "ops.h"
 #include "precision.h"
 
@@ -45,8 +48,8 @@ struct Dialect {
   // libtorch's fused kernel leaves rounding noise in the gradient of the scale of a single feature,
   // which is exactly zero.
   bool isFused(int64_t features) const { return !sampleStd && !epsOutside && features > 1; }
+  NormForm form() const { return {eps, sampleStd, epsOutside, /*centred=*/true}; }
   int64_t correction() const { return sampleStd ? 1 : 0; }
-  double divisor(int64_t features) const { return static_cast<double>(features - correction()); }
 };
 
 void checkArguments(const at::Tensor& input, const at::Tensor& scale, const at::Tensor& shift,
@@ -74,14 +77,20 @@ at::Tensor fusedParameter(const at::Tensor& parameter) {
   return parameter.is_cpu() ? widened(parameter) : parameter;
 }
 
+/// A gradient that was computed in a wider dtype, in that of what it belongs to.
+at::Tensor narrowed(const at::Tensor& gradient, const at::Tensor& like) {
+  return gradient.defined() ? gradient.to(like.scalar_type()) : gradient;
+}
+
 struct Result {
   at::Tensor output;
-  at::Tensor mean;    // [..., 1]
-  at::Tensor spread;  // [..., 1]: 1 / spread from the fused kernel, std from the composed form
+  at::Tensor mean;    // [..., 1] from libtorch's kernel, [rows] from ours
+  at::Tensor spread;  // as mean: 1 / spread from libtorch's kernel, the deviation from ours
 };
 
-at::Tensor spreadFromStd(const at::Tensor& std, const Dialect& dialect) {
-  return dialect.epsOutside ? std + dialect.eps : (std * std).add_(dialect.eps).sqrt_();
+/// Whether forwardPass and backwardPass can be used.
+bool hasKernel(const at::Tensor& input, const Dialect& dialect) {
+  return input.is_cpu() || dialect.isFused(input.size(-1));
 }
 
 Result forwardPass(const at::Tensor& input, const at::Tensor& scale, const at::Tensor& shift,
@@ -91,14 +100,8 @@ Result forwardPass(const at::Tensor& input, const at::Tensor& scale, const at::T
         input, {input.size(-1)}, fusedParameter(scale), fusedParameter(shift), dialect.eps);
     return {output, mean, reciprocal};
   }
-  const auto x = widened(input);
-  const auto mean = x.mean({-1}, /*keepdim=*/true);
-  const auto centred = x - mean;
-  const auto std =
-      (centred * centred).sum({-1}, /*keepdim=*/true).div_(dialect.divisor(x.size(-1))).sqrt_();
-  const auto output =
-      centred.div_(spreadFromStd(std, dialect)).mul_(widened(scale)).add_(widened(shift));
-  return {output.to(input.scalar_type()), mean, std};
+  const auto found = normForward(widened(input), widened(scale), widened(shift), dialect.form());
+  return {found.output.to(input.scalar_type()), found.mean, found.std};
 }
 
 struct Wanted {
@@ -107,47 +110,18 @@ struct Wanted {
   bool shift;
 };
 
-variable_list composedBackward(const at::Tensor& gradOutput, const at::Tensor& input,
-                               const at::Tensor& scale, const at::Tensor& mean,
-                               const at::Tensor& std, const Dialect& dialect,
-                               const Wanted& wanted) {
-  const auto features = input.size(-1);
-  const auto gradient = widened(gradOutput);
-  const auto spread = spreadFromStd(std, dialect);
-  const auto normalised = (widened(input) - mean).div_(spread);
-
-  variable_list result(3);
-  if (wanted.input) {
-    const auto upstream = gradient * widened(scale);
-    const auto divisor = (dialect.epsOutside ? std : spread) * dialect.divisor(features);
-    const auto along = (upstream * normalised).sum({-1}, /*keepdim=*/true).div_(divisor);
-    if (dialect.epsOutside) along.masked_fill_(std == 0, 0);
-    result[0] = (upstream - upstream.mean({-1}, /*keepdim=*/true))
-                    .div_(spread)
-                    .sub_(normalised * along)
-                    .to(input.scalar_type());
-  }
-  if (wanted.scale) {
-    result[1] = (gradient * normalised).reshape({-1, features}).sum({0}).to(scale.scalar_type());
-  }
-  if (wanted.shift) {
-    result[2] = gradient.reshape({-1, features}).sum({0}).to(scale.scalar_type());
-  }
-  return result;
-}
-
 variable_list backwardPass(const at::Tensor& gradOutput, const at::Tensor& input,
                            const at::Tensor& scale, const at::Tensor& shift, const at::Tensor& mean,
                            const at::Tensor& spread, const Dialect& dialect, const Wanted& wanted) {
-  if (!dialect.isFused(input.size(-1))) {
-    return composedBackward(gradOutput, input, scale, mean, spread, dialect, wanted);
+  if (dialect.isFused(input.size(-1))) {
+    auto [gradInput, gradScale, gradShift] = at::native_layer_norm_backward(
+        gradOutput, input, {input.size(-1)}, mean, spread, fusedParameter(scale),
+        fusedParameter(shift), {wanted.input, wanted.scale, wanted.shift});
+    return {gradInput, narrowed(gradScale, scale), narrowed(gradShift, shift)};
   }
-  auto [gradInput, gradScale, gradShift] = at::native_layer_norm_backward(
-      gradOutput, input, {input.size(-1)}, mean, spread, fusedParameter(scale),
-      fusedParameter(shift), {wanted.input, wanted.scale, wanted.shift});
-  if (gradScale.defined()) gradScale = gradScale.to(scale.scalar_type());
-  if (gradShift.defined()) gradShift = gradShift.to(scale.scalar_type());
-  return {gradInput, gradScale, gradShift};
+  const auto found = normBackward(widened(gradOutput), widened(input), widened(scale), mean, spread,
+                                  dialect.form(), wanted.input);
+  return {narrowed(found.input, input), narrowed(found.scale, scale), narrowed(found.shift, shift)};
 }
 
 /// The formula in plain ops, differentiable as often as wanted. at::std defines its own gradient as
@@ -205,6 +179,7 @@ at::Tensor layerNorm(const at::Tensor& input, const at::Tensor& scale, const at:
                      double eps, bool sampleStd, bool epsOutside) {
   const Dialect dialect{eps, sampleStd, epsOutside};
   checkArguments(input, scale, shift, dialect);
+  if (!hasKernel(input, dialect)) return composed(input, scale, shift, dialect);
   return forwardPass(input, scale, shift, dialect).output;
 }
 
@@ -212,6 +187,7 @@ at::Tensor layerNormAutograd(const at::Tensor& input, const at::Tensor& scale,
                              const at::Tensor& shift, double eps, bool sampleStd, bool epsOutside) {
   const Dialect dialect{eps, sampleStd, epsOutside};
   checkArguments(input, scale, shift, dialect);
+  if (!hasKernel(input, dialect)) return composed(input, scale, shift, dialect);
   if (mustRecord({input, scale, shift})) {
     return LayerNormFunction::apply(input, scale, shift, dialect);
   }

@@ -6,21 +6,22 @@
 // Formula: y = scale * x * r,   r = 1 / sqrt(mean(x^2) + eps).
 // Backward, with u = dy * scale and z = x * r:
 //   dx = r * (u - z * mean(u * z)),   dscale = sum over rows of dy * z.
-// Saved:   input, scale and one number a row.
+// Saved:   input, scale and two numbers a row, of which the mean is 0.
+// On the CPU this is layer norm's kernel with a mean of 0 (norm_kernel.cc), elsewhere plain ops
+//   with libtorch's autograd.
 // Hazards: a row of zeros has r = 1 / sqrt(eps): large but finite, so eps must be positive. The
 //   backward multiplies by r once and by z, never by r^3, which would overflow for a small eps.
-//   Half types are computed in float32, r is kept in float32 too.
+//   Half types are computed in float32, the statistics kept in float32 too.
 
 #include <ATen/TensorOperators.h>
 #include <ATen/core/LegacyTypeDispatch.h>
-#include <ATen/ops/mul.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <string>
-#include <tuple>
 
 #include "autograd.h"
 #include "check.h"
+#include "norm_kernel.h"
 #include "ops.h"
 #include "precision.h"
 
@@ -41,18 +42,14 @@ void checkArguments(const at::Tensor& input, const at::Tensor& scale, double eps
   checkEpsilon(op, "eps", eps, input);
 }
 
-struct Result {
-  at::Tensor output;
-  at::Tensor reciprocal;  // [..., 1]: 1 / sqrt(mean(x^2) + eps)
-};
+NormForm formOf(double eps) {
+  return {eps, /*sampleStd=*/false, /*epsOutside=*/false, /*centred=*/false};
+}
 
-Result forwardPass(const at::Tensor& input, const at::Tensor& scale, double eps) {
-  const auto x = widened(input);
-  // One buffer for both the squares and the result.
-  auto buffer = x * x;
-  const auto reciprocal = buffer.mean({-1}, /*keepdim=*/true).add_(eps).rsqrt_();
-  at::mul_out(buffer, x, reciprocal).mul_(widened(scale));
-  return {buffer.to(input.scalar_type()), reciprocal};
+NormResult forwardPass(const at::Tensor& input, const at::Tensor& scale, double eps) {
+  auto result = normForward(widened(input), widened(scale), /*shift=*/{}, formOf(eps));
+  result.output = result.output.to(input.scalar_type());
+  return result;
 }
 
 struct Wanted {
@@ -61,22 +58,12 @@ struct Wanted {
 };
 
 variable_list backwardPass(const at::Tensor& gradOutput, const at::Tensor& input,
-                           const at::Tensor& scale, const at::Tensor& reciprocal,
-                           const Wanted& wanted) {
-  const auto gradient = widened(gradOutput);
-  const auto normalised = widened(input) * reciprocal;
-  variable_list result(2);
-  if (wanted.input) {
-    const auto upstream = gradient * widened(scale);
-    const auto along = (upstream * normalised).mean({-1}, /*keepdim=*/true);
-    result[0] =
-        upstream.addcmul_(normalised, along, /*value=*/-1).mul_(reciprocal).to(input.scalar_type());
-  }
-  if (wanted.scale) {
-    result[1] =
-        (gradient * normalised).reshape({-1, scale.size(0)}).sum({0}).to(scale.scalar_type());
-  }
-  return result;
+                           const at::Tensor& scale, const at::Tensor& mean, const at::Tensor& std,
+                           double eps, const Wanted& wanted) {
+  const auto found = normBackward(widened(gradOutput), widened(input), widened(scale), mean, std,
+                                  formOf(eps), wanted.input);
+  return {wanted.input ? found.input.to(input.scalar_type()) : at::Tensor(),
+          wanted.scale ? found.scale.to(scale.scalar_type()) : at::Tensor()};
 }
 
 /// The formula in plain ops, differentiable as often as wanted.
@@ -91,7 +78,7 @@ struct RmsNormFunction : torch::autograd::Function<RmsNormFunction> {
                             const at::Tensor& scale, double eps) {
     const at::AutoDispatchBelowADInplaceOrView belowAutograd;
     const auto result = forwardPass(input, scale, eps);
-    context->save_for_backward({input, scale, result.reciprocal});
+    context->save_for_backward({input, scale, result.mean, result.std});
     context->saved_data["eps"] = eps;
     context->set_materialize_grads(false);
     return result.output;
@@ -101,7 +88,8 @@ struct RmsNormFunction : torch::autograd::Function<RmsNormFunction> {
     variable_list result(3);
     if (!gradients[0].defined()) return result;
     const auto saved = context->get_saved_variables();
-    const auto& [input, scale, reciprocal] = std::tie(saved[0], saved[1], saved[2]);
+    const auto& input = saved[0];
+    const auto& scale = saved[1];
     const double eps = context->saved_data["eps"].toDouble();
     auto found = c10::GradMode::is_enabled()
                      ? differentiableGradients(
@@ -109,7 +97,7 @@ struct RmsNormFunction : torch::autograd::Function<RmsNormFunction> {
                              return {composed(inputs[0], inputs[1], eps)};
                            },
                            {input, scale}, gradients)
-                     : backwardPass(gradients[0], input, scale, reciprocal,
+                     : backwardPass(gradients[0], input, scale, saved[2], saved[3], eps,
                                     {context->needs_input_grad(0), context->needs_input_grad(1)});
     for (size_t i = 0; i < found.size(); ++i) result[i] = std::move(found[i]);
     return result;
@@ -118,11 +106,13 @@ struct RmsNormFunction : torch::autograd::Function<RmsNormFunction> {
 
 at::Tensor rmsNorm(const at::Tensor& input, const at::Tensor& scale, double eps) {
   checkArguments(input, scale, eps);
+  if (!input.is_cpu()) return composed(input, scale, eps);
   return forwardPass(input, scale, eps).output;
 }
 
 at::Tensor rmsNormAutograd(const at::Tensor& input, const at::Tensor& scale, double eps) {
   checkArguments(input, scale, eps);
+  if (!input.is_cpu()) return composed(input, scale, eps);
   if (mustRecord({input, scale})) return RmsNormFunction::apply(input, scale, eps);
   const at::AutoDispatchBelowADInplaceOrView belowAutograd;
   return forwardPass(input, scale, eps).output;

@@ -20,6 +20,7 @@
 #endif
 
 #define TF_INLINE inline __attribute__((always_inline))
+#define TF_INLINE_LAMBDA __attribute__((always_inline))
 
 namespace torchformer::core {
 

@@ -45,6 +45,34 @@ def layer_norm_equals_its_reference():
 
 
 @check
+def the_norm_kernel_sums_many_rows_in_blocks_the_same_for_every_number_of_threads():
+    """More rows than blocks, a width that no vector length divides, and the last block not full."""
+    threads = torch.get_num_threads()
+    dialect = dict(sample_std=True, eps_outside=True)
+    x, scale, shift = (rand(*shape, dtype=torch.float32) for shape in ((5003, 37), (37,), (37,)))
+    upstream = rand(5003, 37, dtype=torch.float32, grad=False, seed=2)
+
+    def gradients(function):
+        y = function(x, scale, shift, 1e-6, **dialect)
+        return (y, *torch.autograd.grad(y, (x, scale, shift), upstream))
+
+    try:
+        results = []
+        for count in (1, 2, 5):
+            torch.set_num_threads(count)
+            results.append(gradients(ops.layer_norm))
+        for other in results[1:]:
+            assert all(torch.equal(a, b) for a, b in zip(results[0], other))
+    finally:
+        torch.set_num_threads(threads)
+    wide = [t.double() for t in (x, scale, shift)]
+    y = ops.layer_norm_reference(*wide, 1e-6, **dialect)
+    expected = (y, *torch.autograd.grad(y, (x, scale, shift), upstream.double()))
+    for got, value in zip(results[0], expected):
+        close(got, value.float(), 2e-5)
+
+
+@check
 def layer_norm_equals_pytorch():
     for dtype, tolerance in TOLERANCE.items():
         inputs = [rand(4, 33, dtype=dtype), rand(33, dtype=dtype), rand(33, dtype=dtype, seed=9)]
