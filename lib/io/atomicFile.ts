@@ -1,4 +1,5 @@
 /** Files that are always the old or the new complete one, whatever happens while they are written. */
+import { fsync } from 'node:fs';
 import {
   lstat,
   open,
@@ -10,6 +11,7 @@ import {
   type FileHandle,
 } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
+import { promisify } from 'node:util';
 import { TorchError } from '../runtime/errors.js';
 import { releaseTemporary, removeStaleTemporaries, temporarySibling } from './temporary.js';
 
@@ -58,10 +60,15 @@ export async function writeAndFlush(
     await write((bytes) => writeAll(handle, bytes));
     // The mode set by `open` would pass through the umask.
     if (mode !== null) await handle.chmod(mode);
-    await handle.sync();
+    await flush(handle);
   } finally {
     await handle.close();
   }
+}
+
+/** Not `handle.sync()`: yarn's Plug'n'Play puts handles of its own in place, which lack it. */
+async function flush(handle: FileHandle): Promise<void> {
+  await promisify(fsync)(handle.fd);
 }
 
 async function writeAll(handle: FileHandle, bytes: Uint8Array): Promise<void> {
@@ -78,7 +85,7 @@ export async function flushFolder(folder: string): Promise<void> {
   if (process.platform === 'win32') return;
   const handle = await open(folder, 'r');
   try {
-    await handle.sync();
+    await flush(handle);
   } finally {
     await handle.close();
   }

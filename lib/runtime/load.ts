@@ -6,6 +6,7 @@ import { TorchError } from './errors.js';
 import { libtorchMissing, searchLibtorch, type Search } from './findLibtorch.js';
 import type { LibtorchFolder } from './libtorchFolder.js';
 import { moduleFile } from './moduleFile.js';
+import { packageRoot } from './package.js';
 import { lowestGlibc, ownPlatform, unsupportedSystem } from './platform.js';
 
 /** The plain C addon that needs no libtorch (native/bootstrap). */
@@ -113,6 +114,7 @@ export function decideCuda(
 
 function loadAddon(): NativeAddon {
   const { addon } = findAddon();
+  refuseSecondCopy(addon);
   const { expectedVersion } = bootstrap();
   const search = searchLibtorch({ version: expectedVersion });
   if (search.found === null) throw libtorchMissing(search, expectedVersion);
@@ -120,7 +122,27 @@ function loadAddon(): NativeAddon {
   const cuda = openLibtorch(libtorch, decideCuda(libtorch), search);
   const loaded = requireNative(addon) as NativeAddon;
   runtime = { addon, libtorch, cuda };
+  (globalThis as CopyInUse)[copyInUse] = { package: packageRoot, addon };
   return loaded;
+}
+
+/** Where all copies of this package look; each worker thread has one of its own. */
+const copyInUse = Symbol.for('torchformer.copyInUse');
+
+interface CopyInUse {
+  [copyInUse]?: { readonly package: string; readonly addon: string };
+}
+
+/** Tensors of two copies would not know each other, though they share one libtorch. */
+function refuseSecondCopy(addon: string): void {
+  const first = (globalThis as CopyInUse)[copyInUse];
+  if (first === undefined) return;
+  throw new TorchError(
+    'ERR_NATIVE_LOAD',
+    `the torchformer in ${first.package} (addon ${first.addon}) is in use, so the copy in ` +
+      `${packageRoot} (addon ${addon}) cannot be used beside it. Make the installation hold one ` +
+      'copy of the package (`npm ls torchformer`, `npm dedupe`).',
+  );
 }
 
 function openLibtorch(
