@@ -1,0 +1,2 @@
+/** Runs npm and gives what it prints. */
+export function npm(args: readonly string[], options?: { cwd?: string }): string;
