@@ -214,7 +214,10 @@ class Broken extends Error {
   }
 }
 
-/** Passes bytes on and tells at each tenth of the whole, or each 50 MB where that is not known. */
+/**
+ * Passes bytes on and tells at each tenth of the whole, or each 50 MB where that is not known. Of a
+ * small file it tells the end alone.
+ */
 class Progress extends Transform {
   private told: number;
 
@@ -246,7 +249,9 @@ class Progress extends Transform {
   }
 
   private step(): number {
-    return Math.floor(this.total === null ? this.done / 50e6 : (10 * this.done) / this.total);
+    if (this.total === null) return Math.floor(this.done / 50e6);
+    const steps = this.total < 20e6 ? 1 : 10;
+    return Math.floor((steps * this.done) / this.total);
   }
 }
 

@@ -8,10 +8,14 @@ export function torchRequirement(variant: 'cpu' | 'cuda'): string {
   return `torch${variant === 'cpu' ? '==' : '==='}${libtorchVersion}`;
 }
 
+/** The tags of wheels for Linux that torch and NVIDIA's libraries have; pip takes no other than told. */
+const linuxTags = ['2_28', '2_27', '2_25', '2_18', '2_17'].map((tag) => `manylinux_${tag}`);
+
 /** Our use of the wheel runs no Python, so one for any Python does. */
 export function anyPython(): readonly string[] {
   const machine = process.arch === 'arm64' ? 'aarch64' : 'x86_64';
-  return ['--python-version', '3.12', '--platform', `manylinux_2_28_${machine}`];
+  const platforms = [...linuxTags, 'manylinux2014'].map((tag) => `--platform=${tag}_${machine}`);
+  return ['--python-version=3.12', ...platforms];
 }
 
 /** Exact commands, for another machine and for this one. */
@@ -19,7 +23,7 @@ export function offlineInstructions(variant: 'cpu' | 'cuda'): string {
   const cuda = variant === 'cuda' ? '--cuda ' : '';
   const platform = anyPython().join(' ');
   return (
-    'Without a network here, run on a machine that has one, with any Python 3:\n' +
+    'Without a network here, run on a machine that has one, with any Python 3 (about 3 GB come):\n' +
     `  python3 -m pip download --only-binary=:all: ${platform} --dest libtorch-wheels '${torchRequirement(variant)}'\n` +
     'bring the folder libtorch-wheels to this machine, and run here:\n' +
     `  npx torchformer setup ${cuda}--from libtorch-wheels\n` +

@@ -22,11 +22,7 @@ export function parseRequirement(line: string, extras: readonly string[] = []): 
   const [text = '', marker = ''] = line.split(';').map((part) => part.trim());
   const [, extra] = /extra\s*==\s*["']([^"']+)["']/.exec(marker) ?? [];
   if (extra !== undefined && !extras.includes(extra)) return null;
-  const system = /(?:platform_system|sys_platform)\s*(==|!=)\s*["'](\w+)["']/.exec(marker);
-  if (system !== null) {
-    const same = system[2]?.toLowerCase() === process.platform;
-    if (same !== (system[1] === '==')) return null;
-  }
+  if (!isForThisSystem(marker)) return null;
   const match = /^(\w(?:[\w.-]*\w)?)\s*(?:\[([^\]]*)\])?\s*\(?([^)]*)\)?$/.exec(text);
   if (match?.[1] === undefined) throw unreadable(text);
   return {
@@ -35,6 +31,16 @@ export function parseRequirement(line: string, extras: readonly string[] = []): 
     clauses: (match[3] ?? '').split(',').flatMap((one) => (one.trim() ? [clause(one, text)] : [])),
     text,
   };
+}
+
+/** Looks at the systems that a marker names; what else it says (Python, processor) does not count. */
+function isForThisSystem(marker: string): boolean {
+  const named = [
+    ...marker.matchAll(/(?:platform_system|sys_platform)\s*(==|!=)\s*["'](\w+)["']/g),
+  ].map(([, operator, name = '']) => ({ operator, own: name.toLowerCase() === process.platform }));
+  const wanted = named.filter(({ operator }) => operator === '==');
+  const excluded = named.some(({ operator, own }) => operator === '!=' && own);
+  return !excluded && (wanted.length === 0 || wanted.some(({ own }) => own));
 }
 
 function clause(part: string, text: string): { operator: string; version: string } {

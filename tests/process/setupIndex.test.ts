@@ -220,4 +220,36 @@ describe('a requirement of a wheel', () => {
   ])('%s takes the versions that pip would take', (line, versions, expected) => {
     expect(satisfied(line, versions)).toEqual(expected);
   });
+
+  it('counts when its marker names this system among others, and the extra that was asked for', () => {
+    const { output } = runScript(`
+      import { parseRequirement } from '${root}dist/runtime/requirement.js';
+      const systems = "(sys_platform == 'win32' or sys_platform == '" + process.platform + "')";
+      console.log(JSON.stringify([
+        parseRequirement('a-b[c, d]==1; ' + systems + " and extra == 'x'", ['x']),
+        parseRequirement('a==1; ' + systems + " and extra == 'x'", ['y']),
+        parseRequirement("a==1; platform_system == 'Plan9'"),
+        parseRequirement("a==1; sys_platform != '" + process.platform + "'"),
+      ]));
+    `);
+    const clauses = [{ operator: '==', version: '1' }];
+    expect(JSON.parse(output)).toEqual([
+      { name: 'a-b', extras: ['c', 'd'], clauses, text: 'a-b[c, d]==1' },
+      null,
+      null,
+      null,
+    ]);
+  });
+
+  it('that only pip can resolve is told as such', () => {
+    const { output } = runScript(`
+      import { parseRequirement } from '${root}dist/runtime/requirement.js';
+      try {
+        parseRequirement('a~=1.2');
+      } catch (error) {
+        console.log(error.code + ' ' + error.message);
+      }
+    `);
+    expect(output).toContain('ERR_NATIVE_LOAD the wheel requires "a~=1.2", which only pip can');
+  });
 });
