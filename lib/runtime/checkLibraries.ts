@@ -3,11 +3,13 @@ import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { ownMachine, readElf } from './elf.js';
 import type { LibtorchFolder } from './libtorchFolder.js';
+import { ownPlatform } from './platform.js';
 
 /** What cannot work about the libraries, null when nothing is found. Looks at ELF files alone. */
 export function libraryProblem({ libraries, cuda }: LibtorchFolder): string | null {
   if (process.platform !== 'linux') return null;
-  for (const name of ['libc10.so', 'libtorch_cpu.so', ...(cuda ? ['libtorch_cuda.so'] : [])]) {
+  const { c10, torchCpu, torchCuda } = ownPlatform.libraries;
+  for (const name of [c10, torchCpu, ...(cuda ? [torchCuda] : [])]) {
     const path = join(libraries, name);
     const file = readElf(path);
     if (typeof file === 'string') return `${path} ${file}`;
@@ -34,7 +36,10 @@ export function missingNvidiaLibraries(root: string): readonly string[] {
     return typeof file === 'string' ? [] : file.needed;
   });
   const missing = needed.filter(
-    (name) => /^lib(cu|nv|nccl)/.test(name) && name !== 'libcuda.so.1' && !there.has(name),
+    (name) =>
+      /^lib(cu|nv|nccl)/.test(name) &&
+      name !== ownPlatform.libraries.cudaDriver &&
+      !there.has(name),
   );
   return [...new Set(missing)].sort();
 }

@@ -3,7 +3,6 @@ import { readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join, sep } from 'node:path';
 import { findAddon, type AddonFiles } from './addonFiles.js';
-import { libraryProblem } from './checkLibraries.js';
 import { compareVersions, highestNeed, readElf } from './elf.js';
 import { libtorchMissing, searchLibtorch } from './findLibtorch.js';
 import { processLibc } from './libc.js';
@@ -16,7 +15,7 @@ import {
   packageRoot,
   packageVersion,
 } from './package.js';
-import { unsupportedSystem } from './platform.js';
+import { ownPlatform, unsupportedSystem } from './platform.js';
 import { probeRuntime, type ProbeResult } from './probeRuntime.js';
 import type { ProbeFact } from './doctorProbe.js';
 import type { RuntimeReport } from './runtimeReport.js';
@@ -57,7 +56,7 @@ class Examination {
       ...(files === null ? [] : [files.addon, files.bootstrap]),
       ...(folder === undefined
         ? []
-        : ['libc10.so', 'libtorch_cpu.so'].map((name) => join(folder, name))),
+        : [libraries.c10, libraries.torchCpu].map((name) => join(folder, name))),
     ]);
     const tooOld =
       libc.version !== null && libcNeeded !== null && compareVersions(libc.version, libcNeeded) < 0;
@@ -176,16 +175,7 @@ class Examination {
           ? `Run \`${setup}\`.`
           : `Set ${named.place} to a libtorch ${version}, or unset it and run \`${setup}\`.`,
       );
-      return;
     }
-    const problem = libraryProblem(search.found);
-    if (problem === null) return;
-    this.find(
-      problem,
-      named === undefined
-        ? `Run \`npx torchformer setup${search.found.cuda ? ' --cuda' : ''} --force\`.`
-        : `Set ${named.place} to a whole libtorch ${version}.`,
-    );
   }
 
   /** Loads and multiplies; when CUDA is what crashes, once more without it. */
@@ -211,6 +201,8 @@ class Examination {
     return without.problem === null ? without : probed;
   }
 }
+
+const { libraries } = ownPlatform;
 
 const driverAdvice =
   'Look at the NVIDIA driver with `nvidia-smi`; with TORCHFORMER_CUDA=0 the CPU alone is used.';

@@ -1,6 +1,9 @@
 /** What a folder with libtorch in it looks like, and which version it holds. */
 import { existsSync, readFileSync, realpathSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
+import { ownPlatform } from './platform.js';
+
+const { c10, torchCpu, torchCuda } = ownPlatform.libraries;
 
 /** A folder that holds libtorch. */
 export interface LibtorchFolder {
@@ -26,21 +29,20 @@ export function inspectLibtorch(folder: string): LibtorchFolder | string {
   if (!existsSync(folder)) return 'does not exist';
   const holder = [folder, join(folder, 'torch'), join(folder, 'libtorch'), dirname(folder)].find(
     (candidate) =>
-      existsSync(join(candidate, 'lib', 'libtorch_cpu.so')) &&
+      existsSync(join(candidate, 'lib', torchCpu)) &&
       (candidate !== dirname(folder) || basename(folder) === 'lib'),
   );
-  if (holder === undefined) return 'has no lib/libtorch_cpu.so';
+  if (holder === undefined) return `has no lib/${torchCpu}`;
   // The CUDA build finds its other libraries relative to where it really is.
   const root = realpathSync(holder);
   const libraries = join(root, 'lib');
-  if (!existsSync(join(libraries, 'libc10.so')))
-    return 'has lib/libtorch_cpu.so but no lib/libc10.so';
+  if (!existsSync(join(libraries, c10))) return `has lib/${torchCpu} but no lib/${c10}`;
   return {
     root,
     libraries,
     headers: existsSync(join(root, versionHeader)),
     version: readVersion(root),
-    cuda: existsSync(join(libraries, 'libtorch_cuda.so')),
+    cuda: existsSync(join(libraries, torchCuda)),
   };
 }
 

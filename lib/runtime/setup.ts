@@ -11,6 +11,7 @@ import { withLock } from './lock.js';
 import { kindOf, makeFolder } from './makeFolder.js';
 import { checkBoolean, checkOptions } from './options.js';
 import { cacheEntry, libtorchPackage, libtorchVersion, resolvePackage } from './package.js';
+import { ownPlatform } from './platform.js';
 import { checksumIn, obtain } from './sources.js';
 import {
   downloadsFolder,
@@ -148,7 +149,7 @@ function inspect(path: string, variant: 'cpu' | 'cuda', headers: boolean): Libto
   if (folder.version !== null && !isVersion(folder.version, libtorchVersion)) {
     return `is libtorch ${folder.version}, needed is ${libtorchVersion}`;
   }
-  if (variant === 'cuda' && !folder.cuda) return 'has no lib/libtorch_cuda.so';
+  if (variant === 'cuda' && !folder.cuda) return `has no lib/${ownPlatform.libraries.torchCuda}`;
   if (headers && !folder.headers) return 'has no include/, which a build needs';
   return libraryProblem(folder) ?? folder;
 }
@@ -191,8 +192,8 @@ function check(ready: string, variant: 'cpu' | 'cuda', source: string): void {
   if (variant === 'cuda' && !folder.cuda) {
     throw new TorchError(
       'ERR_NATIVE_LOAD',
-      `${source} is a CPU build: it has no lib/libtorch_cuda.so. Give the CUDA build, or set up ` +
-        'without --cuda.',
+      `${source} is a CPU build: it has no lib/${ownPlatform.libraries.torchCuda}. ` +
+        'Give the CUDA build, or set up without --cuda.',
     );
   }
   const problem = libraryProblem(folder);
