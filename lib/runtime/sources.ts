@@ -54,6 +54,11 @@ export async function obtain(request: SourceRequest): Promise<string> {
   const kind = kindOf(path);
   if (kind === null) throw new TorchError('ERR_NATIVE_LOAD', `${path} does not exist`);
   if (kind === 'folder') {
+    if (sha256 !== undefined) {
+      throw new TypeError(
+        `setUpLibtorch: sha256 is the checksum of a file, and ${path} is a folder`,
+      );
+    }
     await obtainFromFolder(request, path);
     return path;
   }

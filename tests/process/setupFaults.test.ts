@@ -168,6 +168,12 @@ describe('torchformer setup refuses a folder', () => {
     expect(existsSync(join(folder, 'torch/lib/libc10.so'))).toBe(true);
   });
 
+  it('when a checksum is given, which only a file has', () => {
+    const folder = temporaryFolder();
+    const errors = expectRefusal(folder, ['--sha256', '0'.repeat(64)]);
+    expect(errors).toContain(`--sha256 is the checksum of a file, and ${folder} is a folder`);
+  });
+
   it('with an old libtorch', () => {
     const folder = temporaryFolder();
     placeAll(folder, cpuOnly('1.4.0'));
