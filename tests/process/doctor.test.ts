@@ -190,11 +190,7 @@ describe('torchformer doctor survives', () => {
 
   it('a CUDA library that crashes, and tells that the CPU works', () => {
     const folder = temporaryFolder();
-    compile(
-      join(folder, 'lib'),
-      'libtorch_cuda.so',
-      onOpening('*(volatile int *)8 = 1;'),
-    );
+    compile(join(folder, 'lib'), 'libtorch_cuda.so', onOpening('*(volatile int *)8 = 1;'));
     for (const name of ['libc10.so', 'libtorch_cpu.so', 'libgomp.so.1']) {
       symlinkSync(join(libtorch, 'lib', name), join(folder, 'lib', name));
     }
