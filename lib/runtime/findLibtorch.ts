@@ -11,7 +11,7 @@ import {
   readManifest,
   resolvePackage,
 } from './package.js';
-import { unsupportedSystem } from './platform.js';
+import { ownPlatform, unsupportedSystem } from './platform.js';
 import { pythonTorchFolder } from './python.js';
 
 /** One place that was looked at. */
@@ -141,8 +141,8 @@ export function libtorchMissing(search: Search, version: string): TorchError {
   const fix =
     explicit === undefined
       ? `Run ${waysToGetIt()}, or set TORCHFORMER_LIBTORCH to a folder that has ` +
-        `lib/libtorch_cpu.so of version ${version}.`
-      : `Set ${explicit.place} to a folder that has lib/libtorch_cpu.so of version ${version}, ` +
+        `lib/${ownPlatform.libraries.torchCpu} of version ${version}.`
+      : `Set ${explicit.place} to a folder that has lib/${ownPlatform.libraries.torchCpu} of version ${version}, ` +
         'or unset it and run `npx torchformer setup`.';
   const what = search.wrongVersion
     ? `this build of torchformer needs libtorch ${version}, and only another version was found`

@@ -6,31 +6,16 @@
  * relative RUNPATH covers, and the folder is the user's choice. glibc satisfies the addon's
  * "libtorch_cpu.so" from the library of that name that is already open.
  */
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <link.h>
 #include <node_api.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <torch/headeronly/version.h>
 
-#ifndef RENAME_EXCHANGE
-#define RENAME_EXCHANGE (1 << 1)
-#endif
-
-enum { PATH_SIZE = 4096, MESSAGE_SIZE = 3 * PATH_SIZE };
+#include "system.h"
 
 typedef unsigned long long (*abi_version_function)(void);
-
-/* Workers of one process share this library, so opening is serialised. */
-static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static napi_value fail(napi_env env, const char* code, const char* message) {
   bool pending = false;
@@ -67,31 +52,6 @@ static bool set_uint64(napi_env env, napi_value object, const char* key,
          napi_set_named_property(env, object, key, value) == napi_ok;
 }
 
-/* ---- which libtorch is in the process ------------------------------------------------------- */
-
-struct library_search {
-  const char* name;
-  char* found;
-};
-
-static int match_library(struct dl_phdr_info* info, size_t size, void* data) {
-  (void)size;
-  struct library_search* search = data;
-  const char* slash = strrchr(info->dlpi_name, '/');
-  if (slash == NULL || strcmp(slash + 1, search->name) != 0) return 0;
-  if (realpath(info->dlpi_name, search->found) == NULL) {
-    snprintf(search->found, PATH_SIZE, "%s", info->dlpi_name);
-  }
-  return 1;
-}
-
-/* The process is asked, not a variable of ours: a second copy of this package, or another package
- * with a libtorch of its own, would not see the variable. `found` needs PATH_SIZE bytes. */
-static bool library_in_process(const char* name, char* found) {
-  struct library_search search = {name, found};
-  return dl_iterate_phdr(match_library, &search) != 0;
-}
-
 /* ---- opening -------------------------------------------------------------------------------- */
 
 /* Both variables are read once, when the libraries are opened. C's environment, because
@@ -102,32 +62,22 @@ static void prepare_environment(void) {
    * cores, mean: 0.11 ms with 1,000 and with 300,000 alone, 0.15 ms with 0; beside busy processes
    * 0.5 ms with 1,000, 2 ms with 10,000, 8 ms with 300,000. */
   if (getenv("GOMP_SPINCOUNT") == NULL && getenv("OMP_WAIT_POLICY") == NULL) {
-    setenv("GOMP_SPINCOUNT", "1000", 1);
+    system_set_default("GOMP_SPINCOUNT", "1000");
   }
   /* Huge pages for big buffers: a fresh 300 MB gradient costs a fifth of the page faults. */
-  setenv("THP_MEM_ALLOC_ENABLE", "1", 0);
+  system_set_default("THP_MEM_ALLOC_ENABLE", "1");
 }
 
-/* Opens folder/name for good; NULL and a message otherwise. */
-static void* open_library(const char* folder, const char* name, char* message) {
-  char path[PATH_SIZE + 64];
-  snprintf(path, sizeof path, "%s/%s", folder, name);
-  void* handle = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-  if (handle == NULL) {
-    const char* reason = dlerror();
-    snprintf(message, MESSAGE_SIZE, "%s", reason != NULL ? reason : path);
-  }
-  return handle;
-}
-
-/* A library of this name from another folder would win silently over ours: refuse. */
+/* A library of this name from another folder would win silently over ours: refuse. The process is
+ * asked, not a variable of ours: a second copy of this package, or another package with a libtorch
+ * of its own, would not see the variable. */
 static bool other_copy_in_process(const char* folder, const char* name, char* message) {
   char loaded[PATH_SIZE];
   char wanted[PATH_SIZE + 64];
   char resolved[PATH_SIZE];
-  if (!library_in_process(name, loaded)) return false;
+  if (!system_library_in_process(name, loaded)) return false;
   snprintf(wanted, sizeof wanted, "%s/%s", folder, name);
-  if (realpath(wanted, resolved) != NULL && strcmp(resolved, loaded) == 0) return false;
+  if (system_real_path(wanted, resolved) && strcmp(resolved, loaded) == 0) return false;
   snprintf(message, MESSAGE_SIZE,
            "this process already has %s, so %s cannot be opened as well; "
            "use one libtorch folder in a process",
@@ -137,24 +87,23 @@ static bool other_copy_in_process(const char* folder, const char* name, char* me
 
 /* Code of the failure, or NULL. `*abi` is 0 when the library does not tell. */
 static const char* open_libtorch(const char* folder, unsigned long long* abi, char* message) {
-  if (other_copy_in_process(folder, "libc10.so", message) ||
-      other_copy_in_process(folder, "libtorch_cpu.so", message)) {
+  if (other_copy_in_process(folder, system_c10, message) ||
+      other_copy_in_process(folder, system_torch_cpu, message)) {
     return "ERR_NATIVE_LOAD";
   }
   prepare_environment();
-  if (open_library(folder, "libc10.so", message) == NULL) return "ERR_NATIVE_LOAD";
-  void* cpu = open_library(folder, "libtorch_cpu.so", message);
+  if (system_open_library(folder, system_c10, message) == NULL) return "ERR_NATIVE_LOAD";
+  void* cpu = system_open_library(folder, system_torch_cpu, message);
   if (cpu == NULL) return "ERR_NATIVE_LOAD";
 
-  void* symbol = dlsym(cpu, "aoti_torch_abi_version");
+  void* symbol = system_find_symbol(cpu, "aoti_torch_abi_version");
   abi_version_function version = NULL;
   memcpy(&version, &symbol, sizeof version);
   *abi = version != NULL ? version() : 0;
   if (*abi == TORCH_ABI_VERSION) return NULL;
-  snprintf(
-      message, MESSAGE_SIZE,
-      "%s/libtorch_cpu.so is libtorch %llu.%llu.%llu, but the addon was built for " TORCH_VERSION,
-      folder, *abi >> 56, (*abi >> 48) & 0xff, (*abi >> 40) & 0xff);
+  snprintf(message, MESSAGE_SIZE,
+           "%s/%s is libtorch %llu.%llu.%llu, but the addon was built for " TORCH_VERSION, folder,
+           system_torch_cpu, *abi >> 56, (*abi >> 48) & 0xff, (*abi >> 40) & 0xff);
   return "ERR_LIBTORCH_VERSION";
 }
 
@@ -175,12 +124,12 @@ static napi_value open_entry(napi_env env, napi_callback_info info) {
   unsigned long long abi = 0;
   bool has_cuda = false;
   char message[MESSAGE_SIZE] = "";
-  pthread_mutex_lock(&open_lock);
+  system_lock();
   const char* code = open_libtorch(folder, &abi, message);
   if (code == NULL && with_cuda) {
-    has_cuda = open_library(folder, "libtorch_cuda.so", message) != NULL;
+    has_cuda = system_open_library(folder, system_torch_cuda, message) != NULL;
   }
-  pthread_mutex_unlock(&open_lock);
+  system_unlock();
   if (code != NULL) return fail(env, code, message);
 
   napi_value result, cuda;
@@ -192,12 +141,12 @@ static napi_value open_entry(napi_env env, napi_callback_info info) {
   return result;
 }
 
-/* loaded() → the libtorch_cpu.so that is in this process, or null. */
+/* loaded() → the CPU library of libtorch that is in this process, or null. */
 static napi_value loaded_entry(napi_env env, napi_callback_info info) {
   (void)info;
   napi_value result;
   char path[PATH_SIZE];
-  if (library_in_process("libtorch_cpu.so", path)) {
+  if (system_library_in_process(system_torch_cpu, path)) {
     napi_create_string_utf8(env, path, NAPI_AUTO_LENGTH, &result);
   } else {
     napi_get_null(env, &result);
@@ -214,7 +163,7 @@ static napi_value opens_entry(napi_env env, napi_callback_info info) {
   if (count < 1 || !string_argument(env, argument, name)) {
     return fail(env, "ERR_ARGUMENT", "opens(name): expected a string");
   }
-  napi_get_boolean(env, dlopen(name, RTLD_LAZY | RTLD_LOCAL) != NULL, &result);
+  napi_get_boolean(env, system_can_open(name), &result);
   return result;
 }
 
@@ -232,34 +181,12 @@ static napi_value exchange_entry(napi_env env, napi_callback_info info) {
       !string_argument(env, arguments[1], second)) {
     return fail(env, "ERR_ARGUMENT", "exchange(a, b): expected two paths");
   }
-  /* The system call itself: glibc has a wrapper only since 2.28. */
-  if (syscall(SYS_renameat2, AT_FDCWD, first, AT_FDCWD, second, RENAME_EXCHANGE) == 0) {
+  const char* fault = system_exchange(first, second);
+  if (fault == NULL) {
     napi_get_null(env, &result);
-    return result;
+  } else {
+    napi_create_string_utf8(env, fault, NAPI_AUTO_LENGTH, &result);
   }
-  const int number = errno;
-  const char* name = "EIO";
-  static const struct {
-    int number;
-    const char* name;
-  } known[] = {
-      {ENOSYS, "ENOSYS"},
-      {EINVAL, "EINVAL"},
-      {ENOENT, "ENOENT"},
-      {EACCES, "EACCES"},
-      {EPERM, "EPERM"},
-      {EXDEV, "EXDEV"},
-      {EBUSY, "EBUSY"},
-      {EROFS, "EROFS"},
-      {ENOSPC, "ENOSPC"},
-      {ENOTDIR, "ENOTDIR"},
-      {ENAMETOOLONG, "ENAMETOOLONG"},
-      {ELOOP, "ELOOP"},
-  };
-  for (size_t i = 0; i < sizeof known / sizeof known[0]; ++i) {
-    if (known[i].number == number) name = known[i].name;
-  }
-  napi_create_string_utf8(env, name, NAPI_AUTO_LENGTH, &result);
   return result;
 }
 
