@@ -1,6 +1,7 @@
 import { createRequire } from 'node:module';
 import type * as Tokenizers from 'tokenizers';
 import { TorchError } from '../runtime/errors.js';
+import { moduleFile } from '../runtime/moduleFile.js';
 
 let loaded: typeof Tokenizers | null = null;
 
@@ -13,7 +14,7 @@ let loaded: typeof Tokenizers | null = null;
 export function nativeTokenizers(): typeof Tokenizers {
   if (loaded === null) {
     try {
-      loaded = createRequire(import.meta.url)('tokenizers') as typeof Tokenizers;
+      loaded = createRequire(moduleFile)('tokenizers') as typeof Tokenizers;
     } catch (error) {
       throw new TorchError(
         'ERR_NATIVE_LOAD',

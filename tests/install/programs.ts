@@ -32,5 +32,16 @@ const { tensor } = require('torchformer');
 console.log(JSON.stringify(tensor([1, 2]).add(1).toArray()));
 `;
 
-/** What both print. */
+/** The same for bundlers, with the other native package beside it. */
+export const bundled = `
+import { Tokenizer, tensor, trainBpe } from 'torchformer';
+async function main() {
+  const tokenizer = Tokenizer.fromJson(await trainBpe(['good night'], { vocabSize: 300 }));
+  if ((await tokenizer.encode('good')).length === 0) throw new Error('no ids');
+  console.log(JSON.stringify(tensor([1, 2]).add(1).toArray()));
+}
+void main();
+`;
+
+/** What all three print. */
 export const added = '[2,3]';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { root } from '../process/support.js';
 import { Consumers, readableByConsumer, type Project, type Result } from './consumer.js';
-import { added, addition, required, trained, training } from './programs.js';
+import { added, addition, bundled, required, trained, training } from './programs.js';
 import { startRegistry, type Registry } from './registry.js';
 import { npmScript, otherNodes, tool } from './tools.js';
 
@@ -188,7 +188,7 @@ describe('a bundle made by esbuild', () => {
       { external: ['@torchformer/*', 'tokenizers'] },
     ],
   ])('%s, loads', async (_name, format, outside) => {
-    project.write('entry.ts', addition);
+    project.write('entry.ts', bundled);
     const esbuild = (await import(tool('esbuild/lib/main.js'))) as {
       build(options: object): Promise<unknown>;
     };
