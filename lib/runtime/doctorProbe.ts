@@ -38,7 +38,9 @@ function probe(): void {
   const addon = nativeAddon();
   const cuda = loadedRuntime()?.cuda ?? { open: false, reason: 'not loaded' };
   addon.initialize({
-    Tensor: class {} as never,
+    // Tensors here are known to nobody else: a plain object with its slot does.
+    makeTensor: (slot) => ({ slot }) as never,
+    slotOf: (value) => (value as { slot?: number } | null)?.slot ?? -1,
     TorchError,
     FloatScalar: class {} as never,
     warn: () => undefined,

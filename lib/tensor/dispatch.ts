@@ -7,7 +7,9 @@ import { TorchError } from '../runtime/errors.js';
 import { describe } from '../runtime/options.js';
 import type { AtenOps, TorchformerOps } from './generated/opTypes.js';
 import type { BoundOp, NativeAddon } from './native.js';
-import { Tensor } from './tensor.js';
+import { callBound, shareCallFrame } from './callFrame.js';
+import { slotOf, useFreeSlot } from './slot.js';
+import { makeTensor, type Tensor } from './tensor.js';
 import { currentScope } from './scope.js';
 
 /** A number that becomes a floating Scalar even if its value is an integer. */
@@ -46,12 +48,15 @@ let addon: NativeAddon | undefined;
 export function native(): NativeAddon {
   if (addon === undefined) {
     const loaded = nativeAddon();
-    loaded.initialize({
-      Tensor: Tensor as unknown as new () => Tensor,
+    const frame = loaded.initialize({
+      makeTensor,
+      slotOf,
       TorchError,
       FloatScalar,
       warn: warnOnce,
     });
+    shareCallFrame(frame);
+    useFreeSlot((slot) => loaded.freeSlot(slot));
     // On process.exit and after an uncaught error libtorch's static objects go while the native
     // thread may still use them: it has to end first. No signal handler; those end at once.
     process.once('exit', () => loaded.stopWorker());
@@ -88,12 +93,12 @@ function boundOp(op: string): BoundOp {
  * @throws TorchError with the code of the fault
  */
 export function call(op: string, ...args: unknown[]): unknown {
-  return boundOp(op)(...args);
+  return callBound(boundOp(op), args, makeTensor);
 }
 
 /** {@link call} for ops with one tensor as result. */
 export function callTensor(op: string, ...args: unknown[]): Tensor {
-  return boundOp(op)(...args) as Tensor;
+  return callBound(boundOp(op), args, makeTensor) as Tensor;
 }
 
 /** {@link call} for ops with a list or tuple of tensors as result. */
@@ -152,11 +157,10 @@ function opNamespace(namespace: string): OpNamespace {
   return cachedProperties<OpCall>((name) => {
     const qualified = `${namespace}::${name}`;
     const callable = (...args: unknown[]) => callByKinds(qualified, args);
-    const overloads = cachedProperties(
-      (overload) =>
-        (...args: unknown[]) =>
-          call(`${qualified}.${overload}`, ...args),
-    );
+    const overloads = cachedProperties((overload) => {
+      const op = `${qualified}.${overload}`;
+      return (...args: unknown[]) => call(op, ...args);
+    });
     return new Proxy(callable, {
       get: (target, key) =>
         typeof key === 'string' && !(key in target)

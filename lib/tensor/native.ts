@@ -23,6 +23,8 @@ export interface BoundOp {
   (...args: unknown[]): unknown;
   /** Runs the op on the environment's native thread, in the order of the calls. */
   async(...args: unknown[]): Promise<unknown>;
+  /** Runs the op now, with what lies in the call frame; only for ops with one tensor as result. */
+  readonly framed?: () => void;
   /** The schema as PyTorch prints it. */
   readonly schema: string;
 }
@@ -43,15 +45,18 @@ export type GradientCallback = (gradients: (Tensor | null)[]) => {
 };
 
 export interface NativeAddon {
-  /** Called once per environment before anything else. */
+  /** Called once per environment before anything else; returns the memory of the call frame. */
   initialize(classes: {
-    Tensor: new () => Tensor;
+    /** Makes the Tensor of a slot of the native table. */
+    makeTensor: (slot: number) => Tensor;
+    /** The slot of a Tensor, 0 once it is disposed of, -1 for any other value. */
+    slotOf: (value: unknown) => number;
     TorchError: new (code: never, message: string) => Error;
     /** Wrapper that forces a JS number to a floating Scalar; it has a numeric `value`. */
     FloatScalar: new (value: number) => { readonly value: number };
     /** Hears libtorch's warnings. */
     warn: (message: string) => void;
-  }): void;
+  }): ArrayBuffer;
 
   /** Names of all registered ops, `namespace::name` or `namespace::name.overload`. */
   listOps(): string[];
@@ -87,8 +92,8 @@ export interface NativeAddon {
   /** Makes `tensor` hold `source`'s values, dtype, device and shape; the object stays the same. */
   setData(tensor: Tensor, source: Tensor): void;
 
-  dispose(tensor: Tensor): void;
-  isDisposed(tensor: Tensor): boolean;
+  /** Frees the tensor of a slot. Harmless for a free one. */
+  freeSlot(slot: number): void;
 
   backward(tensors: Tensor[], options: BackwardOptions): void;
   backwardAsync(tensors: Tensor[], options: BackwardOptions): Promise<void>;

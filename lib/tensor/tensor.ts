@@ -9,6 +9,7 @@ import { LinearAlgebraMethods } from './methods/linearAlgebra.js';
 import { nestedArray, type NestedArray } from './nested.js';
 import { formatTensor } from './print.js';
 import { currentScope } from './scope.js';
+import { holdSlot, releaseSlot, slotOf } from './slot.js';
 
 /**
  * Whether a scope may dispose of a tensor. As symbols, which no clone can hold, these also make
@@ -47,7 +48,7 @@ export class Tensor extends LinearAlgebraMethods {
   // A property of the object itself: clones look at no other.
   private lifetime: symbol;
 
-  /** Called by native code only: an object that `new` made elsewhere has no memory behind it. */
+  /** For `makeTensor` only: an object that `new` made elsewhere has no memory behind it. */
   protected constructor() {
     super();
     this.lifetime = scoped;
@@ -110,7 +111,7 @@ export class Tensor extends LinearAlgebraMethods {
 
   /** Whether {@link Tensor.dispose} was called; every other use throws ERR_DISPOSED then. */
   get isDisposed(): boolean {
-    return native().isDisposed(this);
+    return slotOf(this) <= 0;
   }
 
   // Its elements.
@@ -332,7 +333,7 @@ export class Tensor extends LinearAlgebraMethods {
 
   /** Gives the memory back now, unless other tensors share it. Harmless when repeated. */
   dispose(): void {
-    native().dispose(this);
+    releaseSlot(this);
     // A long scope must not collect the shells of tensors that are gone.
     currentScope()?.forget(this);
   }
@@ -351,6 +352,13 @@ export class Tensor extends LinearAlgebraMethods {
   [inspect](): string {
     return this.toString();
   }
+}
+
+const newTensor = (): Tensor => new (Tensor as unknown as new () => Tensor)();
+
+/** The Tensor of a slot that native code has filled. @internal */
+export function makeTensor(slot: number): Tensor {
+  return holdSlot(slot, newTensor);
 }
 
 /** Whether `value` is a {@link Tensor}. */

@@ -17,16 +17,12 @@
 namespace torchformer::bind {
 namespace {
 
-void closeEnvironment(Napi::Env, Environment* environment) { environment->close(); }
-
 Napi::Object initializeAddon(Napi::Env env, Napi::Object exports) {
   try {
     // Ops live in the process-wide dispatcher: a second copy of this file is refused here.
     torchformer::core::registerOps();
     countNativeBytes();
-    auto environment = std::make_unique<Environment>(env);
-    env.SetInstanceData<Environment, closeEnvironment>(environment.get());
-    static_cast<void>(environment.release());
+    env.SetInstanceData(std::make_unique<Environment>(env).release());
   } catch (...) {
     throw makeError(env, std::current_exception());
   }

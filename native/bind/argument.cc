@@ -47,7 +47,7 @@ ArgumentKind kindOf(const c10::TypePtr& type) {
 
 // The place of a value, for messages.
 struct Place {
-  const Environment& environment;
+  Environment& environment;
   const std::string& op;
   const ArgumentPlan& plan;
   std::optional<size_t> index;
@@ -89,12 +89,7 @@ std::optional<double> readFloatScalar(const Environment& environment, const Napi
 
 at::Scalar readScalar(const Place& place, const Napi::Value& value) {
   if (value.IsNumber()) {
-    const double number = value.As<Napi::Number>().DoubleValue();
-    // An integer-valued number keeps integer tensors integer, as Python's int does; minus zero
-    // has no integer form.
-    const bool isInteger = std::trunc(number) == number && std::abs(number) <= 9007199254740991.0 &&
-                           !(number == 0 && std::signbit(number));
-    return isInteger ? at::Scalar(static_cast<int64_t>(number)) : at::Scalar(number);
+    return scalarOf(value.As<Napi::Number>().DoubleValue());
   }
   if (value.IsBoolean()) return at::Scalar(value.As<Napi::Boolean>().Value());
   if (value.IsBigInt()) return at::Scalar(readPlacedInteger(place, value));
@@ -119,14 +114,14 @@ std::string readString(const Place& place, const Napi::Value& value) {
 }
 
 at::Tensor readTensor(const Place& place, const Napi::Value& value) {
-  const TensorHandle* handle = handleOf(place.environment, value);
-  if (handle == nullptr) place.refuse("a Tensor of this thread", value);
-  if (handle->disposed) {
+  const TensorSlot* slot = slotOf(place.environment, value);
+  if (slot == nullptr) place.refuse("a Tensor of this thread", value);
+  if (slot->isFree()) {
     place.refuseBecause(
         "has been disposed of; keep() it or return it from tidy() if it is needed later",
         "ERR_DISPOSED");
   }
-  return handle->tensor;
+  return slot->tensor;
 }
 
 template <typename Value>
@@ -234,6 +229,11 @@ c10::IValue readList(Place place, const Napi::Value& value) {
 
 }  // namespace
 
+at::Scalar scalarOf(double number) {
+  const bool isInteger = isSafeInteger(number) && !(number == 0 && std::signbit(number));
+  return isInteger ? at::Scalar(static_cast<int64_t>(number)) : at::Scalar(number);
+}
+
 ArgumentPlan planArgument(const c10::Argument& argument) {
   ArgumentPlan plan;
   plan.name = argument.name();
@@ -259,16 +259,16 @@ ArgumentPlan planArgument(const c10::Argument& argument) {
   return plan;
 }
 
-c10::IValue readArgument(const Environment& environment, const std::string& op,
-                         const ArgumentPlan& plan, const Napi::Value& value) {
+c10::IValue readArgument(Environment& environment, const std::string& op, const ArgumentPlan& plan,
+                         const Napi::Value& value) {
   const Place place{environment, op, plan, std::nullopt};
   if (plan.isOptional && isNullish(value)) return c10::IValue();
   return plan.isList ? readList(place, value) : readSingle(place, value);
 }
 
-bool isKeywordObject(const Environment& environment, const Napi::Value& value) {
+bool isKeywordObject(Environment& environment, const Napi::Value& value) {
   if (value.Type() != napi_object) return false;
-  if (handleOf(environment, value) != nullptr || value.IsArray()) return false;
+  if (slotOf(environment, value) != nullptr || value.IsArray()) return false;
   return !value.As<Napi::Object>().InstanceOf(environment.floatScalarClass.Value());
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ATen/core/function_schema.h>
+#include <c10/core/Scalar.h>
 #include <napi.h>
 
 #include <optional>
@@ -43,12 +44,16 @@ struct ArgumentPlan {
 
 ArgumentPlan planArgument(const c10::Argument& argument);
 
+// A JS number as a Scalar: an integer one if its value is, as Python's int, so that integer
+// tensors stay integer; minus zero has no integer form.
+at::Scalar scalarOf(double number);
+
 // BridgeError ERR_ARGUMENT naming op, argument, expectation and what came.
-c10::IValue readArgument(const Environment& environment, const std::string& op,
-                         const ArgumentPlan& plan, const Napi::Value& value);
+c10::IValue readArgument(Environment& environment, const std::string& op, const ArgumentPlan& plan,
+                         const Napi::Value& value);
 
 // Whether a plain JS object can be a value for some argument: no kind takes one but for the
 // wrapper of floating Scalars, so any other trailing object holds keyword arguments.
-bool isKeywordObject(const Environment& environment, const Napi::Value& value);
+bool isKeywordObject(Environment& environment, const Napi::Value& value);
 
 }  // namespace torchformer::bind

@@ -14,8 +14,7 @@ namespace {
 
 using torch::autograd::variable_list;
 
-variable_list readTensors(const Environment& environment, const Napi::Value& array,
-                          const char* what) {
+variable_list readTensors(Environment& environment, const Napi::Value& array, const char* what) {
   variable_list tensors;
   for (const Napi::Value& value : arrayOf(array, "tensors")) {
     tensors.push_back(isNullish(value) ? at::Tensor() : tensorOf(environment, value, what));
@@ -23,7 +22,7 @@ variable_list readTensors(const Environment& environment, const Napi::Value& arr
   return tensors;
 }
 
-variable_list readGradients(const Environment& environment, const Napi::Object& options,
+variable_list readGradients(Environment& environment, const Napi::Object& options,
                             const variable_list& tensors) {
   variable_list gradients = readTensors(environment, options.Get("gradients"), "gradient");
   if (!gradients.empty() && gradients.size() != tensors.size()) {
@@ -63,7 +62,7 @@ struct BackwardCall {
 
   explicit BackwardCall(const Napi::CallbackInfo& info) {
     const auto options = info[1].As<Napi::Object>();
-    const Environment& environment = Environment::of(info.Env());
+    Environment& environment = Environment::of(info.Env());
     tensors = readTensors(environment, info[0], "tensor");
     for (const at::Tensor& tensor : tensors) {
       if (!tensor.defined())

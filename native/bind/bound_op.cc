@@ -1,6 +1,5 @@
 #include "bound_op.h"
 
-#include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/stack.h>
 
 #include <array>
@@ -8,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "argument.h"
+#include "call_frame.h"
 #include "environment.h"
 #include "errors.h"
 #include "js_values.h"
@@ -20,16 +19,6 @@ namespace torchformer::bind {
 namespace {
 
 constexpr size_t kMostArguments = 40;
-
-struct BoundOp {
-  std::string name;
-  c10::OperatorHandle handle;
-  std::vector<ArgumentPlan> arguments;
-  size_t positionalCount = 0;
-  // For each result the argument that it is (in-place and `out` ops), or -1.
-  std::vector<int> resultArguments;
-  bool takesGenerator = false;
-};
 
 // The JS values by schema position; empty where the schema's default stands.
 using ArgumentValues = std::array<Napi::Value, kMostArguments>;
@@ -53,14 +42,15 @@ int argumentOfResult(const c10::FunctionSchema& schema, const c10::Argument& res
   return -1;
 }
 
-std::unique_ptr<BoundOp> bindOp(const std::string& name, const std::string& overload) {
+std::unique_ptr<BoundOp> bindOp(Environment& environment, const std::string& name,
+                                const std::string& overload) {
   auto handle = c10::Dispatcher::singleton().findSchema({name, overload});
   if (!handle) {
     throw BridgeError("ERR_UNKNOWN_OP", "no op named " + qualifiedName(name, overload));
   }
   const c10::FunctionSchema& schema = handle->schema();
-  auto op =
-      std::make_unique<BoundOp>(BoundOp{qualifiedName(name, overload), *handle, {}, 0, {}, false});
+  auto op = std::make_unique<BoundOp>(
+      BoundOp{&environment, qualifiedName(name, overload), *handle, {}, 0, {}, false});
   for (const c10::Argument& argument : schema.arguments()) {
     ArgumentPlan plan = planArgument(argument);
     if (plan.kind == ArgumentKind::unsupported && !plan.defaultValue && !plan.isOptional) {
@@ -103,7 +93,7 @@ void readKeywords(const BoundOp& op, const Napi::Object& keywords, ArgumentValue
   }
 }
 
-ArgumentValues placeArguments(const BoundOp& op, const Environment& environment,
+ArgumentValues placeArguments(const BoundOp& op, Environment& environment,
                               const Napi::CallbackInfo& info) {
   ArgumentValues values{};
   size_t count = info.Length();
@@ -139,7 +129,7 @@ bool runsOnCpu(const torch::jit::Stack& stack) {
   return true;
 }
 
-torch::jit::Stack makeStack(const BoundOp& op, const Environment& environment,
+torch::jit::Stack makeStack(const BoundOp& op, Environment& environment,
                             const ArgumentValues& values) {
   torch::jit::Stack stack;
   stack.reserve(op.arguments.size() + 4);
@@ -217,13 +207,19 @@ Napi::Value callOffTheLoop(const Napi::CallbackInfo& info) {
 
 Napi::Value bind(const Napi::CallbackInfo& info) {
   Napi::Env env = info.Env();
-  std::shared_ptr<BoundOp> op =
-      bindOp(stringOf(info[0], "op name"), stringOf(info[1], "overload name"));
+  std::shared_ptr<BoundOp> op = bindOp(Environment::of(env), stringOf(info[0], "op name"),
+                                       stringOf(info[1], "overload name"));
   std::ostringstream schema;
   schema << op->handle.schema();
   const auto callable = Napi::Function::New<guarded<callNow>>(env, op->name, op.get());
   callable.Set("async", Napi::Function::New<guarded<callOffTheLoop>>(env, op->name, op.get()));
   callable.Set("schema", schema.str());
+  if (canUseFrame(*op)) {
+    napi_value framed = nullptr;
+    check(env, napi_create_function(env, op->name.data(), op->name.size(), callWithFrame, op.get(),
+                                    &framed));
+    callable.Set("framed", framed);
+  }
   Environment::of(env).ownedOps.push_back(std::move(op));
   return callable;
 }
@@ -250,7 +246,8 @@ Napi::Value overloads(const Napi::CallbackInfo& info) {
 
 Napi::Value kernels(const Napi::CallbackInfo& info) {
   const std::unique_ptr<BoundOp> op =
-      bindOp(stringOf(info[0], "op name"), stringOf(info[1], "overload name"));
+      bindOp(Environment::of(info.Env()), stringOf(info[0], "op name"),
+             stringOf(info[1], "overload name"));
   return Napi::String::New(info.Env(), op->handle.dumpComputedTable());
 }
 

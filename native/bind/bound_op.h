@@ -1,9 +1,29 @@
 // Ops of the dispatcher as JS functions: looked up by name once, called by schema.
 #pragma once
 
+#include <ATen/core/dispatch/Dispatcher.h>
 #include <napi.h>
 
+#include <string>
+#include <vector>
+
+#include "argument.h"
+
 namespace torchformer::bind {
+
+struct Environment;
+
+struct BoundOp {
+  // Which outlives it.
+  Environment* environment = nullptr;
+  std::string name;
+  c10::OperatorHandle handle;
+  std::vector<ArgumentPlan> arguments;
+  size_t positionalCount = 0;
+  // For each result the argument that it is (in-place and `out` ops), or -1.
+  std::vector<int> resultArguments;
+  bool takesGenerator = false;
+};
 
 // Adds `listOps`, `overloads`, `bind` and `kernels` to the addon's exports.
 void exportDispatcherFunctions(Napi::Object exports);

@@ -17,7 +17,11 @@ Environment::Environment(Napi::Env nodeEnvironment)
       threadCount(at::get_num_threads()),
       callbacks(std::make_shared<CallbackRegistry>(*this)) {}
 
-Environment::~Environment() = default;
+Environment::~Environment() {
+  // While everything that its last callbacks reach is still there.
+  worker.reset();
+  callbacks->close();
+}
 
 Environment& Environment::of(Napi::Env env) {
   auto* environment = env.GetInstanceData<Environment>();
@@ -25,18 +29,6 @@ Environment& Environment::of(Napi::Env env) {
     throw BridgeError("ERR_NATIVE", "the environment is shutting down");
   }
   return *environment;
-}
-
-void Environment::close() {
-  closed_ = true;
-  worker.reset();
-  callbacks->close();
-  if (handles.empty()) delete this;
-}
-
-void Environment::forget(TensorHandle* handle) {
-  handles.erase(handle);
-  if (closed_ && handles.empty()) delete this;
 }
 
 void Environment::applyThreadCount() const {

@@ -1,10 +1,11 @@
 // What one Node environment (the main thread or a worker) owns on the native side: the TypeScript
-// classes, the set of live tensor handles, the random generator, the thread count and the native
+// classes, the table of live tensors, the random generator, the thread count and the native
 // thread for async ops. It lives in the addon's instance data, never in a C++ static: a process
 // can have many environments.
 #pragma once
 
 #include <ATen/core/Generator.h>
+#include <ATen/core/stack.h>
 #include <napi.h>
 
 #include <atomic>
@@ -15,13 +16,14 @@
 #include <unordered_set>
 #include <vector>
 
+#include "call_frame.h"
+#include "tensor_table.h"
 #include "warnings.h"
 
 namespace torchformer::bind {
 
 class CallbackRegistry;
 class Worker;
-struct TensorHandle;
 
 struct Environment {
   explicit Environment(Napi::Env nodeEnvironment);
@@ -31,10 +33,6 @@ struct Environment {
 
   // The environment of the running callback.
   static Environment& of(Napi::Env env);
-
-  // Finalizers of tensors may run after that of the instance data, so the last one deletes.
-  void close();
-  void forget(TensorHandle* handle);
 
   void applyThreadCount() const;
   // Frees the JS functions of hooks and graphs that are gone.
@@ -56,13 +54,18 @@ struct Environment {
   Worker& asyncWorker();
 
   Napi::Env env;
-  Napi::FunctionReference tensorClass;
+  // Makes a Tensor of the number of its slot.
+  Napi::FunctionReference makeTensor;
+  // The number of a Tensor's slot, 0 if it is disposed of, -1 for all that is no Tensor.
+  Napi::FunctionReference slotOf;
   Napi::FunctionReference errorClass;
   Napi::FunctionReference floatScalarClass;
   Napi::FunctionReference warn;
-  // Unwrapping a foreign object must not read foreign memory: only pointers in here are ours.
-  std::unordered_set<const TensorHandle*> handles;
-  size_t liveTensors = 0;
+  TensorTable tensors;
+  // Lies in `frameBuffer`.
+  CallFrame* frame = nullptr;
+  Napi::Reference<Napi::ArrayBuffer> frameBuffer;
+  torch::jit::Stack spareStack;
   // Storages whose size the collector knows: views of one must not count it again.
   std::unordered_set<const void*> reportedStorages;
   at::Generator generator;
@@ -76,9 +79,6 @@ struct Environment {
   // Bound ops live as long as the environment: async jobs hold plain pointers to them, and there
   // are a few thousand at most.
   std::vector<std::shared_ptr<const void>> ownedOps;
-
- private:
-  bool closed_ = false;
 };
 
 }  // namespace torchformer::bind

@@ -4,6 +4,8 @@
 #include <ATen/Version.h>
 #include <torch/headeronly/version.h>
 
+#include <new>
+
 #include "core/product.h"
 #include "environment.h"
 #include "environment_functions.h"
@@ -26,7 +28,7 @@ Napi::FunctionReference referenceTo(const Napi::Object& classes, const char* nam
 
 Napi::Value initialize(const Napi::CallbackInfo& info) {
   Environment& environment = Environment::of(info.Env());
-  if (!environment.tensorClass.IsEmpty()) {
+  if (!environment.makeTensor.IsEmpty()) {
     throw BridgeError("ERR_NATIVE_LOAD",
                       "two copies of the package's JavaScript use one native addon in this thread");
   }
@@ -34,8 +36,12 @@ Napi::Value initialize(const Napi::CallbackInfo& info) {
   environment.errorClass = referenceTo(classes, "TorchError");
   environment.floatScalarClass = referenceTo(classes, "FloatScalar");
   environment.warn = referenceTo(classes, "warn");
-  environment.tensorClass = referenceTo(classes, "Tensor");
-  return info.Env().Undefined();
+  environment.slotOf = referenceTo(classes, "slotOf");
+  environment.makeTensor = referenceTo(classes, "makeTensor");
+  auto buffer = Napi::ArrayBuffer::New(info.Env(), sizeof(CallFrame));
+  environment.frameBuffer = Napi::Persistent(buffer);
+  environment.frame = new (buffer.Data()) CallFrame{};
+  return buffer;
 }
 
 void seed(at::Generator& generator, uint64_t value) {

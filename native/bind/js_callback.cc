@@ -143,10 +143,10 @@ Napi::Value registerHook(const Napi::CallbackInfo& info) {
 }
 
 Napi::Value removeHook(const Napi::CallbackInfo& info) {
-  const TensorHandle* handle = handleOf(Environment::of(info.Env()), info[0]);
+  const TensorSlot* slot = slotOf(Environment::of(info.Env()), info[0]);
   // With its tensor disposed of, the hook has gone already.
-  if (handle != nullptr && !handle->disposed) {
-    handle->tensor.remove_hook(static_cast<unsigned>(integerOf(info[1], "hook")));
+  if (slot != nullptr && !slot->isFree()) {
+    slot->tensor.remove_hook(static_cast<unsigned>(integerOf(info[1], "hook")));
   }
   return info.Env().Undefined();
 }
@@ -180,8 +180,7 @@ class JsNode final : public torch::autograd::Node {
   bool released_ = false;
 };
 
-variable_list readTensors(const Environment& environment, const Napi::Value& array,
-                          const char* what) {
+variable_list readTensors(Environment& environment, const Napi::Value& array, const char* what) {
   variable_list tensors;
   for (const Napi::Value& value : arrayOf(array, what)) {
     tensors.push_back(isNullish(value) ? at::Tensor() : tensorOf(environment, value, what));

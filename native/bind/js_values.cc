@@ -17,18 +17,17 @@ constexpr double kMaxSafeInteger = 9007199254740991.0;
 
 }  // namespace
 
+bool isSafeInteger(double number) {
+  return std::trunc(number) == number && std::abs(number) <= kMaxSafeInteger;
+}
+
 std::optional<int64_t> readInteger(const Napi::Value& value, IntegerFault& fault) {
   if (value.IsNumber()) {
     const double number = value.As<Napi::Number>().DoubleValue();
-    if (!(std::trunc(number) == number) || std::isinf(number)) {
-      fault = IntegerFault::notAnInteger;
-      return std::nullopt;
-    }
-    if (std::abs(number) > kMaxSafeInteger) {
-      fault = IntegerFault::tooLarge;
-      return std::nullopt;
-    }
-    return static_cast<int64_t>(number);
+    if (isSafeInteger(number)) return static_cast<int64_t>(number);
+    const bool isWhole = std::trunc(number) == number && !std::isinf(number);
+    fault = isWhole ? IntegerFault::tooLarge : IntegerFault::notAnInteger;
+    return std::nullopt;
   }
   if (value.IsBigInt()) {
     bool lossless = false;

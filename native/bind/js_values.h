@@ -13,6 +13,9 @@ namespace torchformer::bind {
 
 inline bool isNullish(const Napi::Value& value) { return value.IsUndefined() || value.IsNull(); }
 
+// Whether a number is an integer of which no other integer is rounded to the same number.
+bool isSafeInteger(double number);
+
 enum class IntegerFault { notANumber, notAnInteger, tooLarge };
 // A safe integer or a BigInt of 64 bits; null and the fault otherwise, never a rounded number.
 std::optional<int64_t> readInteger(const Napi::Value& value, IntegerFault& fault);

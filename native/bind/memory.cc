@@ -10,7 +10,6 @@
 
 #include "environment.h"
 #include "errors.h"
-#include "tensor_handle.h"
 
 namespace torchformer::bind {
 namespace {
@@ -45,15 +44,15 @@ Napi::Value memory(const Napi::CallbackInfo& info) {
   const Environment& environment = Environment::of(info.Env());
   std::unordered_set<const void*> storages;
   int64_t bytes = 0;
-  for (const TensorHandle* handle : environment.handles) {
-    if (handle->disposed || !handle->tensor.has_storage()) continue;
-    const c10::Storage& storage = handle->tensor.storage();
+  for (const TensorSlot& slot : environment.tensors.slots()) {
+    if (slot.isFree() || !slot.tensor.has_storage()) continue;
+    const c10::Storage& storage = slot.tensor.storage();
     if (storages.insert(storage.unsafeGetStorageImpl()).second) {
       bytes += static_cast<int64_t>(storage.nbytes());
     }
   }
   Napi::Object result = Napi::Object::New(info.Env());
-  result.Set("tensors", static_cast<double>(environment.liveTensors));
+  result.Set("tensors", static_cast<double>(environment.tensors.live()));
   result.Set("bytes", static_cast<double>(bytes));
   result.Set("nativeBytes", static_cast<double>(nativeBytes.load()));
   return result;

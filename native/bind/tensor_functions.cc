@@ -121,7 +121,7 @@ Napi::Value isSparse(const Napi::CallbackInfo& info) {
 }
 
 Napi::Value sameStorage(const Napi::CallbackInfo& info) {
-  const Environment& environment = Environment::of(info.Env());
+  Environment& environment = Environment::of(info.Env());
   return Napi::Boolean::New(
       info.Env(),
       tensorOf(environment, info[0], "a").is_alias_of(tensorOf(environment, info[1], "b")));
@@ -155,20 +155,20 @@ Napi::Value gradientOf(const Napi::CallbackInfo& info) {
   const at::Tensor& tensor = tensorOf(environment, info[0], "tensor");
   at::Tensor gradient = tensor.is_leaf() || tensor.retains_grad() ? tensor.grad() : at::Tensor();
   if (!gradient.defined()) return info.Env().Null();
-  TensorHandle& handle = *handleOf(environment, info[0]);
-  if (!handle.gradientObject.IsEmpty() && handle.gradientImpl == gradient.unsafeGetTensorImpl()) {
-    const Napi::Object known = handle.gradientObject.Value();
-    const TensorHandle* knownHandle = known.IsEmpty() ? nullptr : handleOf(environment, known);
-    if (knownHandle != nullptr && !knownHandle->disposed) return known;
+  TensorSlot& slot = *slotOf(environment, info[0]);
+  if (!slot.gradientObject.IsEmpty() && slot.gradientImpl == gradient.unsafeGetTensorImpl()) {
+    const Napi::Object known = slot.gradientObject.Value();
+    const TensorSlot* knownSlot = known.IsEmpty() ? nullptr : slotOf(environment, known);
+    if (knownSlot != nullptr && !knownSlot->isFree()) return known;
   }
-  handle.gradientImpl = gradient.unsafeGetTensorImpl();
+  slot.gradientImpl = gradient.unsafeGetTensorImpl();
   const Napi::Value object = wrapTensor(environment, std::move(gradient));
-  handle.gradientObject = Napi::Weak(object.As<Napi::Object>());
+  slot.gradientObject = Napi::Weak(object.As<Napi::Object>());
   return object;
 }
 
 Napi::Value setGradient(const Napi::CallbackInfo& info) {
-  const Environment& environment = Environment::of(info.Env());
+  Environment& environment = Environment::of(info.Env());
   const at::Tensor& tensor = tensorOf(environment, info[0], "tensor");
   if (isNullish(info[1])) {
     tensor.mutable_grad().reset();
@@ -197,23 +197,15 @@ Napi::Value gradFunctionName(const Napi::CallbackInfo& info) {
 }
 
 Napi::Value setData(const Napi::CallbackInfo& info) {
-  const Environment& environment = Environment::of(info.Env());
+  Environment& environment = Environment::of(info.Env());
   const at::Tensor& tensor = tensorOf(environment, info[0], "tensor");
   tensor.set_data(tensorOf(environment, info[1], "source").detach());
   return info.Env().Undefined();
 }
 
-// An object without a native tensor (`new Tensor()` from JS) counts as disposed of: a scope that
-// holds one must still be able to dispose of the rest.
-Napi::Value dispose(const Napi::CallbackInfo& info) {
-  TensorHandle* handle = handleOf(Environment::of(info.Env()), info[0]);
-  if (handle != nullptr) disposeHandle(*handle);
+Napi::Value freeSlot(const Napi::CallbackInfo& info) {
+  releaseTensor(Environment::of(info.Env()), integerOf(info[0], "slot"));
   return info.Env().Undefined();
-}
-
-Napi::Value isDisposed(const Napi::CallbackInfo& info) {
-  const TensorHandle* handle = handleOf(Environment::of(info.Env()), info[0]);
-  return Napi::Boolean::New(info.Env(), handle == nullptr || handle->disposed);
 }
 
 }  // namespace
@@ -236,8 +228,7 @@ void exportTensorFunctions(Napi::Object exports) {
   exportFunction<setGradient>(exports, "setGrad");
   exportFunction<gradFunctionName>(exports, "gradFunctionName");
   exportFunction<setData>(exports, "setData");
-  exportFunction<dispose>(exports, "dispose");
-  exportFunction<isDisposed>(exports, "isDisposed");
+  exportFunction<freeSlot>(exports, "freeSlot");
 }
 
 }  // namespace torchformer::bind

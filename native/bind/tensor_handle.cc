@@ -8,80 +8,77 @@ namespace torchformer::bind {
 namespace {
 
 // Tells the collector of memory that it cannot see, a storage once. Without that it would take a
-// handle of some hundred bytes for all there is to free.
-void reportStorage(TensorHandle& handle) {
+// JS object of some ten bytes for all there is to free.
+void reportStorage(Environment& environment, TensorSlot& slot) {
   // Below this size a report costs more than it tells.
   constexpr size_t kSmallest = 4096;
-  Environment& environment = *handle.environment;
-  if (!handle.tensor.has_storage()) return;
-  const c10::Storage& storage = handle.tensor.storage();
+  if (!slot.tensor.has_storage()) return;
+  const c10::Storage& storage = slot.tensor.storage();
   if (storage.nbytes() < kSmallest) return;
   if (!environment.reportedStorages.insert(storage.unsafeGetStorageImpl()).second) return;
-  handle.reportedStorage = storage.unsafeGetStorageImpl();
-  handle.reportedBytes = static_cast<int64_t>(storage.nbytes());
-  Napi::MemoryManagement::AdjustExternalMemory(environment.env, handle.reportedBytes);
+  slot.reportedStorage = storage.unsafeGetStorageImpl();
+  slot.reportedBytes = static_cast<int64_t>(storage.nbytes());
+  Napi::MemoryManagement::AdjustExternalMemory(environment.env, slot.reportedBytes);
 }
 
-void withdrawReport(TensorHandle& handle) {
-  if (handle.reportedStorage == nullptr) return;
-  handle.environment->reportedStorages.erase(handle.reportedStorage);
-  handle.reportedStorage = nullptr;
-  Napi::MemoryManagement::AdjustExternalMemory(handle.environment->env, -handle.reportedBytes);
-}
-
-void finalizeHandle(napi_env, void* data, void*) {
-  auto* handle = static_cast<TensorHandle*>(data);
-  disposeHandle(*handle);
-  Environment* environment = handle->environment;
-  environment->forget(handle);
-  delete handle;
+void withdrawReport(Environment& environment, TensorSlot& slot) {
+  if (slot.reportedStorage == nullptr) return;
+  environment.reportedStorages.erase(slot.reportedStorage);
+  slot.reportedStorage = nullptr;
+  Napi::MemoryManagement::AdjustExternalMemory(environment.env, -slot.reportedBytes);
 }
 
 }  // namespace
 
+int64_t holdTensor(Environment& environment, at::Tensor tensor) {
+  const int64_t number = environment.tensors.add(std::move(tensor));
+  reportStorage(environment, *environment.tensors.find(number));
+  return number;
+}
+
+void releaseTensor(Environment& environment, int64_t number) {
+  TensorSlot* slot = environment.tensors.find(number);
+  if (slot == nullptr || slot->isFree()) return;
+  withdrawReport(environment, *slot);
+  environment.tensors.remove(number);
+}
+
 Napi::Value wrapTensor(Environment& environment, at::Tensor tensor) {
-  const Napi::Object object = environment.tensorClass.New({});
-  auto handle = std::make_unique<TensorHandle>();
-  handle->environment = &environment;
-  handle->tensor = std::move(tensor);
-  // Not Napi::ObjectWrap: the class is TypeScript's, native code only adds the tensor to it.
-  check(environment.env,
-        napi_wrap(environment.env, object, handle.get(), finalizeHandle, nullptr, nullptr));
-  TensorHandle& owned = *handle.release();
-  environment.handles.insert(&owned);
-  environment.liveTensors++;
-  reportStorage(owned);
-  return object;
+  const int64_t number = holdTensor(environment, std::move(tensor));
+  try {
+    return environment.makeTensor.Call(
+        {Napi::Number::New(environment.env, static_cast<double>(number))});
+  } catch (...) {
+    releaseTensor(environment, number);
+    throw;
+  }
 }
 
-TensorHandle* handleOf(const Environment& environment, const Napi::Value& value) {
-  void* data = nullptr;
-  if (napi_unwrap(environment.env, value, &data) != napi_ok) return nullptr;
-  auto* handle = static_cast<TensorHandle*>(data);
-  return environment.handles.count(handle) == 0 ? nullptr : handle;
+TensorSlot* slotOf(Environment& environment, const Napi::Value& value) {
+  // Only the class itself can read its private field. Without the wrappers of node-addon-api,
+  // which make a scope of handles: this is called for every tensor in a list.
+  napi_env env = environment.env;
+  napi_value argument = value;
+  napi_value number = nullptr;
+  check(env, napi_call_function(env, environment.env.Undefined(), environment.slotOf.Value(), 1,
+                                &argument, &number));
+  int64_t slot = -1;
+  check(env, napi_get_value_int64(env, number, &slot));
+  return environment.tensors.find(slot);
 }
 
-const at::Tensor& tensorOf(const Environment& environment, const Napi::Value& value,
-                           const char* what) {
-  TensorHandle* handle = handleOf(environment, value);
-  if (handle == nullptr) {
+const at::Tensor& tensorOf(Environment& environment, const Napi::Value& value, const char* what) {
+  const TensorSlot* slot = slotOf(environment, value);
+  if (slot == nullptr) {
     throw BridgeError("ERR_ARGUMENT", std::string(what) + " must be a Tensor of this thread, got " +
                                           describeValue(value));
   }
-  if (handle->disposed) {
+  if (slot->isFree()) {
     throw BridgeError("ERR_DISPOSED", std::string(what) +
                                           " has been disposed of; keep() it or return it from "
                                           "tidy() if it is needed later");
   }
-  return handle->tensor;
-}
-
-void disposeHandle(TensorHandle& handle) {
-  if (handle.disposed) return;
-  handle.disposed = true;
-  handle.tensor.reset();
-  handle.environment->liveTensors--;
-  withdrawReport(handle);
+  return slot->tensor;
 }
 
 }  // namespace torchformer::bind

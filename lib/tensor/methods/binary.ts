@@ -17,9 +17,17 @@ export interface BinaryOps {
   readonly scalar: string;
 }
 
+const knownOverloads = new Map<string, BinaryOps>();
+
 /** `aten::<name>.Tensor` and `.Scalar`, which most ops have. */
 export function overloads(name: string): BinaryOps {
-  return { tensor: `aten::${name}.Tensor`, scalar: `aten::${name}.Scalar` };
+  let known = knownOverloads.get(name);
+  if (known === undefined) {
+    // Kept: a name that is put together at each call is hashed anew at each call.
+    known = { tensor: `aten::${name}.Tensor`, scalar: `aten::${name}.Scalar` };
+    knownOverloads.set(name, known);
+  }
+  return known;
 }
 
 function runBinary(

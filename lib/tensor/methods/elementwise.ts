@@ -10,6 +10,7 @@ import {
   type Scalar,
 } from '../check.js';
 import { call, callTensor } from '../dispatch.js';
+import { SlotHolder } from '../slot.js';
 import { Tensor } from '../tensor.js';
 import { binary, binaryInPlace, binaryOfTensors, overloads } from './binary.js';
 
@@ -59,7 +60,7 @@ function divArgument(name: string, options?: DivOptions): { rounding_mode: strin
  *
  * @throws TypeError, RangeError, TorchError ERR_DISPOSED
  */
-export abstract class ElementwiseMethods {
+export abstract class ElementwiseMethods extends SlotHolder {
   /** `this + alpha · other`. */
   add(this: Tensor, other: Tensor | Scalar, options?: AlphaOptions): Tensor {
     const alpha = alphaArgument('add', options);

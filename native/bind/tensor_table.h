@@ -1,0 +1,75 @@
+// The native tensors of one environment, each in a numbered slot. A JS Tensor holds the number in a
+// private field, which no other code can read or write, so a number that comes in is a good one
+// for as long as the object lives: no object has to be unwrapped, and none is tied to native
+// memory by the collector.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <napi.h>
+
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+namespace torchformer::bind {
+
+struct TensorSlot {
+  // Undefined in a free slot.
+  at::Tensor tensor;
+  // What the collector was told about memory outside its heap, and for which storage.
+  int64_t reportedBytes = 0;
+  const void* reportedStorage = nullptr;
+  // The JS object that `grad` has given last, weakly: the same gradient is the same object.
+  c10::TensorImpl* gradientImpl = nullptr;
+  Napi::ObjectReference gradientObject;
+
+  bool isFree() const { return !tensor.defined(); }
+};
+
+class TensorTable {
+ public:
+  // Slot 0 is the one of all disposed tensors, always free.
+  static constexpr int64_t kDisposed = 0;
+
+  TensorTable() { slots_.emplace_back(); }
+
+  // Takes a tensor that is defined; returns the number of its slot.
+  int64_t add(at::Tensor tensor) {
+    live_++;
+    if (free_.empty()) {
+      slots_.emplace_back().tensor = std::move(tensor);
+      return static_cast<int64_t>(slots_.size()) - 1;
+    }
+    const int64_t number = free_.back();
+    free_.pop_back();
+    slots_[number].tensor = std::move(tensor);
+    return number;
+  }
+
+  // Null for a number outside the table. References stay good when slots are added.
+  TensorSlot* find(int64_t number) {
+    const bool known = number >= 0 && number < static_cast<int64_t>(slots_.size());
+    return known ? &slots_[number] : nullptr;
+  }
+
+  void remove(int64_t number) {
+    TensorSlot& slot = slots_[number];
+    slot.tensor.reset();
+    if (slot.gradientImpl != nullptr) {
+      slot.gradientImpl = nullptr;
+      slot.gradientObject.Reset();
+    }
+    free_.push_back(number);
+    live_--;
+  }
+
+  size_t live() const { return live_; }
+  const std::deque<TensorSlot>& slots() const { return slots_; }
+
+ private:
+  std::deque<TensorSlot> slots_;
+  std::vector<int64_t> free_;
+  size_t live_ = 0;
+};
+
+}  // namespace torchformer::bind
