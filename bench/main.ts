@@ -9,6 +9,7 @@ import { benchLearning } from './learning.js';
 import { benchLoad } from './load.js';
 import { describeMachine, examineMachine } from './machine.js';
 import { benchModules } from './modules.js';
+import { benchNative } from './native.js';
 import { parseOptions, type BenchOptions, type SuiteName } from './options.js';
 import { profileTraining } from './profile.js';
 import { failures, print, say } from './report.js';
@@ -18,6 +19,7 @@ import { benchTrain } from './train.js';
 const suites: Record<SuiteName, (options: BenchOptions) => Promise<unknown>> = {
   train: benchTrain,
   modules: benchModules,
+  native: benchNative,
   bridge: benchBridge,
   load: benchLoad,
   learning: benchLearning,

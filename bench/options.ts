@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { instructionSets } from './machine.js';
 import { sizeNames, type SizeName } from './sizes.js';
 
-export const suiteNames = ['train', 'modules', 'bridge', 'load', 'learning'] as const;
+export const suiteNames = ['train', 'modules', 'native', 'bridge', 'load', 'learning'] as const;
 export type SuiteName = (typeof suiteNames)[number];
 
 export const trainPeers = ['seed', 'tuned', 'tuned-fp32'] as const;
