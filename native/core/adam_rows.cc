@@ -80,6 +80,17 @@ void checkArguments(const at::Tensor& parameter, const at::Tensor& gradient,
            ": lr must be finite and eps at least 0, got ", settings.lr, " and ", settings.eps);
 }
 
+/// A sparse tensor can be made without anybody having looked at its indices.
+void checkIndices(const at::Tensor& gradient) {
+  const at::Tensor indices = gradient._indices();
+  if (indices.numel() == 0) return;
+  const int64_t least = indices.min().item<int64_t>();
+  const int64_t most = indices.max().item<int64_t>();
+  TF_CHECK(ERR_INDEX, least >= 0 && most < gradient.size(0), op,
+           ": gradient must have indices from 0 to ", gradient.size(0) - 1, ", got ",
+           least < 0 ? least : most);
+}
+
 /// Numbers of one step in the dtype of the parameter.
 template <typename T>
 struct Step {
@@ -168,6 +179,7 @@ void adamRows(const at::Tensor& parameter, const at::Tensor& gradient, const at:
   checkArguments(parameter, gradient, expAvg, expAvgSq, touched, settings);
   TF_CHECK(ERR_ARGUMENT, !(c10::GradMode::is_enabled() && parameter.requires_grad()), op,
            ": a parameter that requires gradients is changed in place: call it under noGrad");
+  checkIndices(gradient);
   const auto coalesced = gradient.coalesce();
   const auto indices = coalesced.indices().reshape({-1}).contiguous();
   const auto values = coalesced.values().contiguous();

@@ -2,6 +2,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import {
   Adam,
   AdamW,
+  call,
   callTensor,
   clipGradNorm,
   Embedding,
@@ -10,10 +11,12 @@ import {
   manualSeed,
   memory,
   noGrad,
+  ones,
   SGD,
   tensor,
   Trainer,
   type Tensor,
+  zeros,
 } from 'torchformer';
 import { largestDifference } from '../support/numbers.js';
 
@@ -21,6 +24,19 @@ beforeEach(() => manualSeed(1));
 
 function ids(...values: number[]): Tensor {
   return tensor(values, { dtype: 'int64' });
+}
+
+/** Arguments of the native op for rows of a [3, 2] table, with a gradient that nobody has checked. */
+function rowUpdate(rows: number[]): [Tensor[], number, object] {
+  const gradient = callTensor(
+    'aten::_sparse_coo_tensor_unsafe',
+    tensor([rows], { dtype: 'int64' }),
+    ones([rows.length, 2]),
+    [3, 2],
+  );
+  const tensors = [ones([3, 2]), gradient, zeros([3, 2]), zeros([3, 2])];
+  const settings = { lr: 0.5, beta1: 0, beta2: 0, eps: 0 };
+  return [[...tensors, zeros([3], { dtype: 'bool' })], 1, settings];
 }
 
 /** Two equal tables, the first with sparse gradients. */
@@ -216,5 +232,33 @@ describe('Trainer', () => {
       expect(Math.abs(loss / (dense[index] as number) - 1)).toBeLessThan(1e-5);
     });
     expect(model.modules().some((m) => m instanceof Embedding && m.sparseGradient)).toBe(false);
+  });
+});
+
+describe('the native update of rows', () => {
+  it('changes the rows that the gradient has', () => {
+    const [tensors, ...rest] = rowUpdate([2, 0]);
+    call('torchformer::adam_rows_', ...tensors, ...rest);
+    expect(tensors[0]!.toArray()).toEqual([
+      [0.5, 0.5],
+      [1, 1],
+      [0.5, 0.5],
+    ]);
+  });
+
+  it.each([
+    ['before the first', -1],
+    ['behind the last', 3],
+    ['far behind', 2 ** 40],
+  ])('refuses a row %s, and changes nothing', (_name, row) => {
+    const [tensors, ...rest] = rowUpdate([1, row]);
+    expect(() => call('torchformer::adam_rows_', ...tensors, ...rest)).toThrow(
+      expect.objectContaining({
+        code: 'ERR_INDEX',
+        message: expect.stringContaining(`indices from 0 to 2, got ${row}`) as string,
+      }) as Error,
+    );
+    expect(tensors[0]!.toArray()).toEqual(ones([3, 2]).toArray());
+    expect(tensors[4]!.toArray()).toEqual([false, false, false]);
   });
 });
