@@ -147,7 +147,8 @@ export function describeSpecialIds(special: SpecialTokens): string {
   return roles
     .map((role) => {
       const how = special.detected.includes(role) ? 'found' : 'given';
-      return `${role} ${special[role]} ${JSON.stringify(special.tokens[role])} (${how})`;
+      const id = checkInteger(owner, `special.${role}`, special[role], 0);
+      return `${role} ${id} ${JSON.stringify(special.tokens[role])} (${how})`;
     })
     .join(', ');
 }

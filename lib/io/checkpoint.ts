@@ -2,6 +2,7 @@
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { checkSpecialIds, type SpecialIds } from '../data/specialIds.js';
+import { checkTokenizer } from '../data/checkData.js';
 import { Tokenizer } from '../data/tokenizer.js';
 import { makeModel } from '../nn/makeModel.js';
 import { sharedVocabSize, vocabSizes } from '../nn/modelOptions.js';
@@ -79,6 +80,7 @@ export async function saveModel(
         'save its weights with writeSafetensors(path, model.stateDict())',
     );
   }
+  if (tokenizer !== undefined) checkTokenizer('saveModel', tokenizer);
   if (specialIds !== null) checkSpecialIds(specialIds, sharedVocabSize(model.config), 'saveModel');
   const config = configJson({
     model: model.config,

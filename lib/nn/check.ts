@@ -104,3 +104,12 @@ export function checkModule(owner: string, name: string, value: unknown): assert
   if (isModule(value)) return;
   throw new TypeError(`${owner}: ${name} must be a Module, got ${describe(value)}`);
 }
+
+/** @throws TypeError, RangeError unless it is a finite number */
+export function checkFiniteNumber(owner: string, name: string, value: unknown): number {
+  if (typeof value !== 'number') {
+    throw new TypeError(`${owner}: ${name} must be a finite number, got ${describe(value)}`);
+  }
+  if (Number.isFinite(value)) return value;
+  throw new RangeError(`${owner}: ${name} must be a finite number, got ${value}`);
+}

@@ -10,7 +10,7 @@ import { currentProducts } from '../tensor/autocast.js';
 import { call } from '../tensor/dispatch.js';
 import { tidy } from '../tensor/scope.js';
 import type { Tensor } from '../tensor/tensor.js';
-import { checkFeatures, checkIds, checkSameDevice } from './check.js';
+import { checkFeatures, checkFiniteNumber, checkIds, checkSameDevice } from './check.js';
 import { checkIdRange } from './embedding.js';
 import { Linear } from './linear.js';
 
@@ -62,10 +62,7 @@ export function linearCrossEntropy(
     'labelSmoothing',
     orDefault(options.labelSmoothing, 0),
   );
-  const scale = orDefault(options.scale, 1);
-  if (!Number.isFinite(scale)) {
-    throw new RangeError(`${owner}: scale must be a finite number, got ${String(scale)}`);
-  }
+  const scale = checkFiniteNumber(owner, 'scale', orDefault(options.scale, 1));
   checkInstance(owner, 'linear', linear, Linear, 'model.generator.proj');
   if (linear.forward !== Linear.prototype.forward) {
     throw new TypeError(

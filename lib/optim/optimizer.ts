@@ -329,12 +329,7 @@ function groupsOf<Settings>(
   owner: string,
   source: ParameterSource<Settings>,
 ): readonly { params: Iterable<Tensor> }[] {
-  if (typeof source !== 'object' || source === null || !(Symbol.iterator in source)) {
-    throw new TypeError(
-      `${owner}: parameters must be a list of tensors such as model.parameters(), got ${describe(source)}`,
-    );
-  }
-  const items: unknown[] = [...source];
+  const items = itemsOf(`${owner}: parameters`, source);
   const isGroup = (item: unknown) =>
     typeof item === 'object' && item !== null && !(item instanceof Tensor) && 'params' in item;
   if (items.length > 0 && items.every(isGroup)) {
@@ -343,8 +338,17 @@ function groupsOf<Settings>(
   return [{ params: items as Tensor[] }];
 }
 
+function itemsOf(name: string, list: unknown): unknown[] {
+  if (typeof list === 'object' && list !== null && Symbol.iterator in list) {
+    return [...(list as Iterable<unknown>)];
+  }
+  throw new TypeError(
+    `${name} must be a list of tensors such as model.parameters(), got ${describe(list)}`,
+  );
+}
+
 function checkedParameters(owner: string, params: Iterable<Tensor>, seen: Set<Tensor>): Tensor[] {
-  return [...params].map((parameter, index) => {
+  return itemsOf(`${owner}: params of a group`, params).map((parameter, index) => {
     if (!(parameter instanceof Tensor)) {
       throw new TypeError(
         `${owner}: parameter ${index} must be a Tensor, got ${describe(parameter)}`,

@@ -42,8 +42,11 @@ export function checkTensors(owner: string, name: string, value: unknown): reado
     throw new TypeError(`${owner}: ${name} must be an array of Tensors, got ${describe(value)}`);
   }
   if (value.length === 0) throw new RangeError(`${owner}: ${name} must not be empty`);
-  value.forEach((item, index) => checkTensor(owner, `${name}[${index}]`, item));
-  return value as Tensor[];
+  // A copy: holes become undefined and are refused, and what was checked stays what it is.
+  return Array.from(value, (item: unknown, index) => {
+    checkTensor(owner, `${name}[${index}]`, item);
+    return item;
+  });
 }
 
 /** @throws TypeError unless `value` is a number, bigint, boolean or `float(x)` */
@@ -107,7 +110,8 @@ export function checkDims(owner: string, name: string, value: unknown): readonly
       `${owner}: ${name} must be an integer or an array of integers, got ${describeValue(value)}`,
     );
   }
-  return value.map((dim, index) => checkIndex(owner, `${name}[${index}]`, dim));
+  // Not `map`, which passes over holes.
+  return Array.from(value, (dim, index) => checkIndex(owner, `${name}[${index}]`, dim));
 }
 
 /**
@@ -123,7 +127,9 @@ export function checkShape(owner: string, value: unknown, minimum: -1 | 0 = 0): 
       `${owner}: shape must be an array of integers like [2, 3], got ${describeValue(value)}`,
     );
   }
-  const shape = value.map((size, dim) => checkInteger(owner, `shape[${dim}]`, size, minimum));
+  const shape = Array.from(value, (size, dim) =>
+    checkInteger(owner, `shape[${dim}]`, size, minimum),
+  );
   if (!Number.isSafeInteger(shape.reduce((count, size) => count * Math.abs(size), 1))) {
     throw new RangeError(`${owner}: shape ${formatShape(shape)} has too many elements`);
   }

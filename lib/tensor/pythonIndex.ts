@@ -106,7 +106,8 @@ function readItem(owner: string, at: number, index: Index, self: Tensor, made: T
   if (typeof index === 'string') return sliceOfText(owner, name, index);
   if (index instanceof Tensor) return tensorItem(owner, name, index);
   if (Array.isArray(index)) {
-    return kept(made, positionsOf(owner, name, index as readonly unknown[], self));
+    // A copy: methods of arrays pass over holes, which are no positions.
+    return kept(made, positionsOf(owner, name, Array.from<unknown>(index), self));
   }
   if (typeof index === 'object' && Object.getPrototypeOf(index) === Object.prototype) {
     return checkRange(owner, name, index as SliceRange);

@@ -1,5 +1,6 @@
 /** The training loss: cross-entropy summed over the target tokens of a batch. */
 import type { Batch } from '../data/batch.js';
+import { checkFiniteNumber } from '../nn/check.js';
 import { checkModel } from '../nn/checkModel.js';
 import { Generator } from '../nn/generator.js';
 import { Linear } from '../nn/linear.js';
@@ -45,7 +46,7 @@ export function tokenLossSum(
   checkBatch('tokenLossSum', 'batch', batch);
   checkInteger('tokenLossSum', 'pad', pad, 0);
   checkOptions('tokenLossSum', options, ['scale']);
-  const scale = orDefault(options.scale, 1);
+  const scale = checkFiniteNumber('tokenLossSum', 'scale', orDefault(options.scale, 1));
   // Once: it looks at the batch's tensors each time.
   const { packed: candidate } = batch;
   const packed = candidate !== undefined && isPackable(model) ? candidate : null;

@@ -181,6 +181,11 @@ describe('special ids', () => {
     ['null for ids', () => checkSpecialIds(any(null), 9), 'specialIds must be { pad, bos, eos }'],
     ['no size', () => checkSpecialIds({ pad: 0, bos: 1, eos: 2 }, any()), 'vocabSize must be'],
     ['ids alone', () => describeSpecialIds(any({ pad: 0, bos: 1, eos: 2 })), 'special.tokens must'],
+    [
+      'a symbol for an id',
+      () => describeSpecialIds({ ...findSpecialIds(tokenizer), eos: any(Symbol('s')) }),
+      'special.eos must be an integer, got a symbol',
+    ],
     ['null', () => describeSpecialIds(any(null)), 'special must be what findSpecialIds gives'],
     ['no ids', () => frame(any(), { pad: 0, bos: 1, eos: 2 }), 'frame: ids must be an array'],
     ['no bos and eos', () => frame([3], any()), 'frame: specialIds must be'],

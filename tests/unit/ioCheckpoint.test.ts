@@ -385,4 +385,15 @@ describe('arguments of no use', () => {
       /saveModel: model must be a Transformer/,
     );
   });
+
+  test.each([null, 1, 'tokenizer.json', [], {}])(
+    'a tokenizer that is none: %j',
+    async (tokenizer) => {
+      const folder = fresh();
+      await expect(saveModel(folder, model, { tokenizer: tokenizer as never })).rejects.toThrow(
+        /^saveModel: tokenizer must be a Tokenizer, got/,
+      );
+      expect(existsSync(folder)).toBe(false);
+    },
+  );
 });

@@ -191,7 +191,12 @@ describe('linearCrossEntropy', () => {
     [
       'a scale that is not finite',
       () => linearCrossEntropy(tensor([[1]]), twoClasses(), ids(0), { scale: NaN }),
-      /scale/,
+      /scale must be a finite number, got NaN/,
+    ],
+    [
+      'a scale that is no number',
+      () => linearCrossEntropy(tensor([[1]]), twoClasses(), ids(0), { scale: {} as never }),
+      /scale must be a finite number, got an Object/,
     ],
     [
       'a layer with hooks',

@@ -210,6 +210,11 @@ describe('Adam', () => {
       /model\.parameters\(\)/,
     );
     expect(() => new Adam([3] as unknown as Tensor[])).toThrow(TypeError);
+    for (const params of [undefined, null, 3, 'x', {}, class {}]) {
+      expect(() => new Adam([{ params: params as never }])).toThrow(
+        /^Adam: params of a group must be a list of tensors/,
+      );
+    }
     expect(() => new Adam([weight], { lr: null as never })).toThrow(
       /lr must be a number, got null/,
     );

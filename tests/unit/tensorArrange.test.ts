@@ -298,6 +298,10 @@ describe('faulty arguments', () => {
       () => broadcastTensors(zeros([2]), zeros([3])),
     ],
     [RangeError, 'hstack: tensors[1] has shape [3, 2]', () => hstack([x, x.t()])],
+    // Arrays with holes, which their methods pass over.
+    [TypeError, 'hstack: tensors[0] must be a Tensor', () => hstack(new Array(1) as never)],
+    [TypeError, 'hstack: tensors[1] must be a Tensor', () => hstack([x, , x] as never)],
+    [TypeError, 'shape[1] must be an integer', () => x.reshape([2, , 3] as never)],
   ];
   it.each(cases)('%o: %s', (error, message, run) => {
     expect(run).toThrow(error);

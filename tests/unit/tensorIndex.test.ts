@@ -177,6 +177,7 @@ describe('faulty indices', () => {
     [RangeError, 'index: indices[0] is -3, outside', () => y.index(-3)],
     [RangeError, 'index: indices[0] must be an integer', () => y.index(0.5)],
     [RangeError, 'index: indices[0][1] must be an integer', () => y.index([0, 0.5])],
+    [TypeError, 'index: indices[0][1] must be an integer', () => y.index([0, , 1] as never)],
     [TypeError, "index: '...' may come once", () => y.index('...', '...')],
     [
       TypeError,
