@@ -30,7 +30,9 @@ interface Failure {
  */
 export function findAddon(): AddonFiles {
   const failures: Failure[] = [];
-  for (const look of [lookAtLocalBuild, lookAtPackage]) {
+  const named = process.env['TORCHFORMER_ADDON'] ?? '';
+  const places = named === '' ? [lookAtLocalBuild, lookAtPackage] : [() => lookAtFolder(named)];
+  for (const look of places) {
     const result = look();
     if ('addon' in result) return result;
     failures.push(result);
@@ -54,6 +56,14 @@ function lookAtLocalBuild(): AddonFiles | Failure {
   const folder = dirname(local);
   const problem = problemOf(folder);
   return problem === null ? filesIn(folder) : { place: `local build ${folder}`, problem, fix };
+}
+
+/** The folder that the user named; a wish, so nothing else is looked at. */
+function lookAtFolder(folder: string): AddonFiles | Failure {
+  const problem = problemOf(folder);
+  if (problem === null) return filesIn(folder);
+  const fix = 'Set it to a folder with a build, or unset it.';
+  return { place: `TORCHFORMER_ADDON=${folder}`, problem, fix };
 }
 
 /** The path of the addon that a build in this folder left, null when there is none. */

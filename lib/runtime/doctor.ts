@@ -219,6 +219,7 @@ function factOf<K extends ProbeFact['kind']>(
 }
 
 function placeOf({ addon }: AddonFiles): string {
+  if (process.env['TORCHFORMER_ADDON']) return 'TORCHFORMER_ADDON';
   return addon.startsWith(join(packageRoot, 'build') + sep) ? 'local build' : addonPackage;
 }
 

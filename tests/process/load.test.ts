@@ -119,6 +119,17 @@ describe('loading the addon', () => {
     expect(output).toContain('npm run build');
   });
 
+  it('takes the folder in TORCHFORMER_ADDON, and nothing else', () => {
+    const folder = temporaryFolder();
+    const missing = evaluate('nativeAddon()', { TORCHFORMER_ADDON: folder });
+    expect(missing.code).toBe('ERR_NATIVE_LOAD');
+    expect(missing.message).toContain(`TORCHFORMER_ADDON=${folder}: has no ${folder}`);
+    expect(missing.message).not.toContain('local build');
+    cpSync(join(root, 'build/Release'), folder, { recursive: true });
+    const found = evaluate('nativeAddon() && loadedRuntime().addon', { TORCHFORMER_ADDON: folder });
+    expect(found.value).toBe(join(folder, 'torchformer.node'));
+  });
+
   it('says which addon is broken', () => {
     const copy = copyPackage([]);
     writeFiles(join(copy, 'build/Release'), {
