@@ -21,7 +21,9 @@ export default tseslint.config(
   tseslint.configs.recommendedTypeChecked,
   {
     languageOptions: {
-      parserOptions: { projectService: { allowDefaultProject: ['vitest.config.ts'] } },
+      parserOptions: {
+        projectService: { allowDefaultProject: ['vitest.config.ts', 'vitest.asan.config.ts'] },
+      },
     },
     linterOptions: { reportUnusedDisableDirectives: 'error' },
     rules: {

@@ -1,7 +1,7 @@
 // What the scripts share. Only Node's own modules: these run before anything is installed.
 'use strict';
 const { spawnSync } = require('node:child_process');
-const { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } = require('node:fs');
+const { existsSync, readFileSync, statSync, writeFileSync } = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
 const { pathToFileURL } = require('node:url');
@@ -115,11 +115,24 @@ async function ensureLibtorchIsThere() {
 
 // ---- native code --------------------------------------------------------------------------------
 
-const buildFolder = path.join(root, 'build-native');
-const recordFile = path.join(buildFolder, 'torchformer-configure.json');
-
-/** Configures when something that matters changed, then builds; 0.5 s when all is current. */
-function buildNative(libtorch) {
+/**
+ * Configures when something that matters changed, then builds; 0.5 s when all is current.
+ *
+ * @param folder for object files
+ * @param buildType CMake's
+ * @param definitions more arguments of the configuration, `-D…`
+ * @param targets what to build; all when empty
+ */
+function buildNative(
+  libtorch,
+  {
+    folder = path.join(root, 'build-native'),
+    buildType = 'Release',
+    definitions,
+    targets = [],
+  } = {},
+) {
+  const recordFile = path.join(folder, 'torchformer-configure.json');
   const settings = {
     libtorch: libtorch.root,
     // Another tree's CMake cache (the folder was moved or copied) cannot be used.
@@ -127,25 +140,29 @@ function buildNative(libtorch) {
     node: process.execPath,
     generator: process.env.CMAKE_GENERATOR ?? (programExists('ninja') ? 'Ninja' : 'Unix Makefiles'),
     environment: [process.env.CC ?? '', process.env.CXX ?? '', process.env.CXXFLAGS ?? ''],
+    definitions,
   };
   const wanted = JSON.stringify(settings);
-  if (!existsSync(recordFile) || readFileSync(recordFile, 'utf8') !== wanted)
-    configure(settings, wanted);
-  run('cmake', ['--build', buildFolder, '--config', 'Release', '--parallel', String(buildJobs())]);
+  if (!existsSync(recordFile) || readFileSync(recordFile, 'utf8') !== wanted) {
+    configure(folder, buildType, settings);
+    writeFileSync(recordFile, wanted);
+  }
+  const args = ['--build', folder, '--config', buildType, '--parallel', String(buildJobs())];
+  for (const target of targets) args.push('--target', target);
+  run('cmake', args);
 }
 
-function configure(settings, record) {
+function configure(folder, buildType, settings) {
   say(`configuring the native build for libtorch in ${settings.libtorch}`);
   // --fresh came only with CMake 3.24; an old cache may name another generator or compiler.
   for (const part of ['CMakeCache.txt', 'CMakeFiles']) {
-    require('node:fs').rmSync(path.join(buildFolder, part), { recursive: true, force: true });
+    require('node:fs').rmSync(path.join(folder, part), { recursive: true, force: true });
   }
-  const args = ['-S', root, '-B', buildFolder, '-DCMAKE_BUILD_TYPE=Release'];
+  const args = ['-S', root, '-B', folder, `-DCMAKE_BUILD_TYPE=${buildType}`];
+  args.push(...(settings.definitions ?? []));
   args.push(`-DTORCHFORMER_LIBTORCH=${settings.libtorch}`, `-DNODE_EXE=${settings.node}`);
   args.push('-G', settings.generator);
   run('cmake', args);
-  mkdirSync(buildFolder, { recursive: true });
-  writeFileSync(recordFile, record);
 }
 
 /** One compiler takes up to 1.3 GB with libtorch's headers. */

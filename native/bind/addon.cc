@@ -6,6 +6,9 @@
 #include "../core/register.h"
 #include "autograd.h"
 #include "bound_op.h"
+#ifdef TORCHFORMER_SANITIZE
+#include "deliberate_fault.h"
+#endif
 #include "environment.h"
 #include "environment_functions.h"
 #include "errors.h"
@@ -33,6 +36,9 @@ Napi::Object initializeAddon(Napi::Env env, Napi::Object exports) {
   exportMemoryFunctions(exports);
   exportProfileFunctions(exports);
   exportCallbackFunctions(exports);
+#ifdef TORCHFORMER_SANITIZE
+  exportDeliberateFaults(exports);
+#endif
   return exports;
 }
 
