@@ -84,7 +84,7 @@ export async function removeFromCache(
   for (const path of entries) {
     await withLock(
       `${path}.lock`,
-      () => log('waiting for a set-up to end'),
+      (holder) => log(`waiting for a set-up to end (${holder})`),
       () => rm(path, { recursive: true, force: true }),
     );
   }

@@ -40,7 +40,7 @@ export async function download(url: string, options: DownloadOptions): Promise<s
   const file = join(folder, fileName(url));
   return await withLock(
     `${file}.lock`,
-    () => log(`waiting for another download of ${plainUrl(url)}`),
+    (holder) => log(`waiting for another download of ${plainUrl(url)} (${holder})`),
     async () => {
       if (!(await exists(file))) {
         log(`fetching ${plainUrl(url)}`);

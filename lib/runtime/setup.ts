@@ -83,7 +83,7 @@ export async function setUpLibtorch(options: SetupOptions = {}): Promise<Libtorc
   await makeCache(cache);
   return await withLock(
     `${entry}.lock`,
-    () => log('waiting for another set-up to end'),
+    (holder) => log(`waiting for another set-up to end (${holder})`),
     async () => {
       const made = replace ? 'to be replaced' : lookAt(entry);
       if (typeof made !== 'string') return made;

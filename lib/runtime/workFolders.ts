@@ -5,8 +5,11 @@ import { join } from 'node:path';
 import { isRunning } from './lock.js';
 
 const prefix = '.setup-';
-/** On a disk that machines share, the folder of another machine is left behind after this time. */
-const foreignLifetime = 24 * 60 * 60_000;
+/**
+ * After this time a folder is left behind, be it of another machine or with the number of a process
+ * that lives: it may be another one by now.
+ */
+const lifetime = 24 * 60 * 60_000;
 
 /** A name that tells whose it is, so that others can see whether it was left behind. */
 export function workFolderName(): string {
@@ -24,8 +27,8 @@ export async function removeLeftovers(cache: string): Promise<void> {
     const match = /^\.setup-(\d+)-(\d+)-(.+)$/.exec(name);
     if (match === null) continue;
     const [, pid, time, host] = match;
-    const left =
-      host === hostname() ? !isRunning(Number(pid)) : Date.now() - Number(time) > foreignLifetime;
+    const old = Date.now() - Number(time) > lifetime;
+    const left = old || (host === hostname() && !isRunning(Number(pid)));
     if (left) await rm(join(cache, name), { recursive: true, force: true });
   }
 }

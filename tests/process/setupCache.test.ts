@@ -269,6 +269,83 @@ describe('the lock of set-up', () => {
     expect(contend(lock, 1)).toHaveLength(1);
   });
 
+  it.each([
+    ['a process that lives, as another one has its number by now', '1'],
+    ['this very process, as in a container that is started anew', '${process.pid}'],
+  ])('is taken over from %s, when nobody has touched it for long', (_, pid) => {
+    const folder = temporaryFolder();
+    const lock = place(join(folder, 'lock'), '');
+    const script = `
+      import { withLock } from '${root}dist/runtime/lock.js';
+      import { utimesSync, writeFileSync } from 'node:fs';
+      import { hostname } from 'node:os';
+      const lock = ${JSON.stringify(lock)};
+      writeFileSync(lock, \`${pid} \${hostname()}\`);
+      utimesSync(lock, 1e9, 1e9);
+      await withLock(lock, console.log, async () => console.log('has it'));
+    `;
+    expect(runScript(script)).toEqual({ status: 0, output: 'has it\n', errors: '' });
+    expect(existsSync(lock)).toBe(false);
+  });
+
+  it('is not taken over from another thread of the same process', () => {
+    const lock = join(temporaryFolder(), 'lock');
+    const script = `
+      import { withLock } from '${root}dist/runtime/lock.js';
+      import { once } from 'node:events';
+      import { Worker } from 'node:worker_threads';
+      const lock = ${JSON.stringify(lock)};
+      const code = \`
+        import('${root}dist/runtime/lock.js').then(({ withLock }) =>
+          withLock(\${JSON.stringify(lock)}, () => console.log('waits'), async () => {
+            console.log('has it');
+          }));
+      \`;
+      let worker;
+      await withLock(lock, () => {}, async () => {
+        worker = new Worker(code, { eval: true, stdout: true });
+        worker.stdout.pipe(process.stdout);
+        await once(worker.stdout, 'data');
+        console.log('gives it back');
+      });
+      await once(worker, 'exit');
+    `;
+    const { status, output, errors } = runScript(script);
+    expect({ status, errors }).toEqual({ status: 0, errors: '' });
+    expect(output.split('\n').sort()).toEqual(['', 'gives it back', 'has it', 'waits']);
+  });
+
+  it('that was taken over meanwhile is left to its new owner', () => {
+    const lock = join(temporaryFolder(), 'lock');
+    const script = `
+      import { withLock } from '${root}dist/runtime/lock.js';
+      import { writeFileSync } from 'node:fs';
+      const lock = ${JSON.stringify(lock)};
+      await withLock(lock, () => {}, async () => writeFileSync(lock, '1 another-machine'));
+    `;
+    expect(runScript(script)).toMatchObject({ status: 0, errors: '' });
+    expect(readFileSync(lock, 'utf8')).toBe('1 another-machine');
+  });
+
+  it.each([
+    ['a folder', mkdirSync, 'is a folder'],
+    [
+      'a link to nowhere',
+      (path: string) => symlinkSync('/nowhere/at/all', path),
+      'is no plain file',
+    ],
+  ])('is refused where %s has its name', (_, make, text) => {
+    const folder = temporaryFolder();
+    const lock = `${entryIn(folder)}.lock`;
+    make(lock);
+    const wheel = zip(folder, 'torch.whl', wheelFiles(version));
+    const { status, errors } = runCommand(['setup', '--from', wheel], {
+      TORCHFORMER_CACHE: folder,
+    });
+    expect(status).toBe(1);
+    expect(errors).toContain(`${lock} ${text}, and a lock file has to be there: remove it`);
+  });
+
   it('of a machine that is alive is waited for', () => {
     const folder = temporaryFolder();
     place(join(folder, `libtorch-${version}-cpu.lock`), '1 another-machine');
@@ -279,6 +356,9 @@ describe('the lock of set-up', () => {
       { env: { ...process.env, TORCHFORMER_CACHE: folder }, encoding: 'utf8', timeout: 2500 },
     );
     expect(signal).toBe('SIGTERM');
-    expect(stderr).toContain('waiting for another set-up to end');
+    expect(stderr).toContain(
+      'waiting for another set-up to end (process 1 on another-machine, lock file ' +
+        `${entryIn(folder)}.lock)`,
+    );
   });
 });
