@@ -33,7 +33,7 @@ export async function unpackLibtorch(
   target: string,
   variant: 'cpu' | 'cuda',
 ): Promise<Unpacked> {
-  try {
+  return await explainFaults(archive, async () => {
     const requirements = await survey(archive, target, variant);
     let files = 0;
     const folders = new Set<string>();
@@ -52,7 +52,21 @@ export async function unpackLibtorch(
       throw new ArchiveFault('it holds no libtorch (no torch/lib and no libtorch/lib)');
     }
     return { requirements, files };
-  } catch (error) {
+  });
+}
+
+/** What a damaged table of names makes of the paths: one too long, a file where a folder is. */
+const pathFaults = ['ENAMETOOLONG', 'ENOTDIR', 'EISDIR', 'EEXIST'];
+
+/** Runs `action`; a fault of the archive becomes an error that names it and the way out. */
+async function explainFaults<T>(archive: string, action: () => Promise<T>): Promise<T> {
+  try {
+    return await action();
+  } catch (thrown) {
+    const { code = '', message } = thrown as NodeJS.ErrnoException;
+    const error = pathFaults.includes(code)
+      ? new ArchiveFault(`it is damaged: it has a name that cannot be (${message})`)
+      : thrown;
     if (!(error instanceof ArchiveFault)) throw error;
     const advice =
       error instanceof UnsafeArchive
@@ -66,12 +80,14 @@ export async function unpackLibtorch(
   }
 }
 
-/** What a wheel says it requires, as pip takes it. @throws ArchiveFault */
+/** What a wheel says it requires, as pip takes it. @throws TorchError ERR_NATIVE_LOAD */
 export async function requirementsOf(wheel: string): Promise<readonly string[]> {
-  for await (const file of archiveFiles(wheel)) {
-    if (isMetadata(file)) return requirementsIn(await textOf(file));
-  }
-  return [];
+  return await explainFaults(wheel, async () => {
+    for await (const file of archiveFiles(wheel)) {
+      if (isMetadata(file)) return requirementsIn(await textOf(file));
+    }
+    return [];
+  });
 }
 
 function isMetadata({ name }: ArchiveFile): boolean {
@@ -99,6 +115,7 @@ function refuseUnsafe({ name, link }: ArchiveFile): void {
   if (name.split(/[/\\]/).includes('..') || /^[/\\]|^[a-z]:/i.test(name)) {
     throw unsafeName(name);
   }
+  if (name.includes('\0')) throw new ArchiveFault(`it is damaged: it has the name ${name}`);
   if (link) throw new UnsafeArchive(`it holds a link, which may lead out of its folder: ${name}`);
 }
 
@@ -127,9 +144,19 @@ function placeOf(name: string, variant: 'cpu' | 'cuda'): string | null {
   return wanted ? inTorch : null;
 }
 
+/** Of what is read into memory; that of torch has 30 kB. */
+const largestText = 16 * 2 ** 20;
+
 async function textOf(file: ArchiveFile): Promise<string> {
   const chunks: Buffer[] = [];
-  for await (const chunk of file.content()) chunks.push(chunk);
+  let bytes = 0;
+  for await (const chunk of file.content()) {
+    bytes += chunk.length;
+    if (bytes > largestText) {
+      throw new ArchiveFault(`${file.name} in it has more than ${largestText} bytes of text`);
+    }
+    chunks.push(chunk);
+  }
   return Buffer.concat(chunks).toString('utf8');
 }
 

@@ -20,9 +20,11 @@ export class UnsafeArchive extends ArchiveFault {}
 /** Goes through the files of `archive`, folders left out. @throws ArchiveFault */
 export async function* archiveFiles(archive: string): AsyncGenerator<ArchiveFile> {
   const start = firstBytes(archive);
+  const isGzip = start[0] === 0x1f && start[1] === 0x8b;
   try {
-    if (start[0] === 0x1f && start[1] === 0x8b) yield* tarFiles(archive);
-    else yield* zipFiles(archive);
+    for await (const file of isGzip ? tarFiles(archive) : zipFiles(archive)) {
+      yield { ...file, content: () => checkedContent(file) };
+    }
   } catch (error) {
     if (!isArchiveError(error)) throw error;
     const { message } = error as Error;
@@ -31,8 +33,22 @@ export async function* archiveFiles(archive: string): AsyncGenerator<ArchiveFile
       /^(?:invalid relative path|absolute path|invalid characters in fileName): (.*)$/s.exec(
         message,
       ) ?? [];
-    throw name === undefined ? new ArchiveFault(message) : unsafeName(name);
+    throw name === undefined ? new ArchiveFault(damaged('it', message)) : unsafeName(name);
   }
+}
+
+/** Reading fails outside of the loop over the files, with the errors of zlib and of yauzl. */
+async function* checkedContent(file: ArchiveFile): AsyncGenerator<Buffer> {
+  try {
+    yield* file.content();
+  } catch (error) {
+    if (!isArchiveError(error)) throw error;
+    throw new ArchiveFault(damaged(`${file.name} in it`, (error as Error).message));
+  }
+}
+
+function damaged(what: string, reason: string): string {
+  return `${what} is damaged or cut off (${reason})`;
 }
 
 /** The fault of a name that leads out of the folder. */
@@ -44,7 +60,8 @@ export function unsafeName(name: string): UnsafeArchive {
 function isArchiveError(error: unknown): boolean {
   const { code, syscall } = error as NodeJS.ErrnoException;
   if (!(error instanceof Error) || error instanceof ArchiveFault) return false;
-  return syscall === undefined && (code === undefined || code.startsWith('Z_'));
+  // Damaged figures make yauzl read beyond what is there.
+  return syscall === undefined && (code === undefined || /^Z_|^ERR_OUT_OF_RANGE$/.test(code));
 }
 
 function firstBytes(path: string): Buffer {
@@ -101,6 +118,8 @@ const links = ['1', '2'];
 const longName = 'L';
 const extension = 'x';
 const ignored = ['5', 'g', 'K'];
+/** A long name is held in memory, and no file system takes one of more than 4 kB. */
+const longestName = 64 * 1024;
 
 /** Gives the bytes of a stream in pieces of the sizes that are asked for. */
 class ByteSource {
@@ -149,6 +168,9 @@ async function* tarFiles(archive: string): AsyncGenerator<ArchiveFile> {
       const size = checkedSize(header);
       const padding = (block - (size % block)) % block;
       if (type === longName || type === extension) {
+        if (size > longestName) {
+          throw new ArchiveFault(`it holds a name of ${size} bytes; at most ${longestName} can be`);
+        }
         const text = (await source.exactly(size)).toString('utf8');
         const path = type === longName ? text.replace(/\0.*$/s, '') : extendedPath(text);
         await source.exactly(padding);
@@ -188,9 +210,12 @@ function checkedSize(header: Buffer): number {
   }
   if (sum !== stored) throw new ArchiveFault('it is no tar archive, or damaged');
   // Sizes from 8 GB on are binary, with the first bit set.
-  return (header[124] ?? 0) & 0x80
-    ? Number(header.readBigUInt64BE(128))
-    : parseInt(text(header, 124, 12), 8);
+  const size =
+    (header[124] ?? 0) & 0x80
+      ? Number(header.readBigUInt64BE(128))
+      : parseInt(text(header, 124, 12), 8);
+  if (!Number.isSafeInteger(size)) throw new ArchiveFault('it holds a file without a size');
+  return size;
 }
 
 function headerName(header: Buffer): string {

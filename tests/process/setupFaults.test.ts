@@ -8,6 +8,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import {
   entryIn,
@@ -20,7 +21,14 @@ import {
   zipBytes,
   type Files,
 } from './libtorchFiles.js';
-import { environment, root, runCommand, temporaryFolder, type Changes } from './support.js';
+import {
+  environment,
+  root,
+  runCommand,
+  runScript,
+  temporaryFolder,
+  type Changes,
+} from './support.js';
 
 const command = join(root, 'bin/torchformer.js');
 const isRoot = process.getuid?.() === 0;
@@ -92,6 +100,49 @@ describe('torchformer setup refuses a wheel', () => {
     const claims = { [name]: { checksum: 1 } };
     const errors = expectRefusal(zip(temporaryFolder(), 'torch.whl', cpuOnly(version), claims));
     expect(errors).toContain(`${name} in it is damaged`);
+  });
+
+  it('with packed content that is damaged, naming the wheel, the file in it and the way out', () => {
+    const name = 'torch/lib/libtorch_cpu.so';
+    const whole = zipBytes(cpuOnly(version));
+    const start = whole.indexOf(name) + name.length;
+    const wheel = place(join(temporaryFolder(), 'torch.whl'), whole.fill(0xff, start, start + 20));
+    const errors = expectRefusal(wheel);
+    expect(errors).toContain(`${wheel} cannot be unpacked: ${name} in it is damaged or cut off (`);
+    expect(errors).toContain('fetch it again');
+    expect(errors).toContain('[ERR_NATIVE_LOAD]');
+  });
+
+  it('with any byte flipped in one sentence, if it notices', () => {
+    const folder = temporaryFolder();
+    const { status, output, errors } = runScript(`
+      import { unpackLibtorch } from '${root}dist/runtime/archive.js';
+      import { readFileSync, writeFileSync } from 'node:fs';
+      const whole = readFileSync(${JSON.stringify(zip(folder, 'whole.whl', cpuOnly(version)))});
+      const wheel = ${JSON.stringify(join(folder, 'torch.whl'))};
+      let refused = 0;
+      for (let at = 0; at < whole.length; at += 3) {
+        const flipped = Buffer.from(whole);
+        flipped[at] ^= 0xff;
+        writeFileSync(wheel, flipped);
+        try {
+          await unpackLibtorch(wheel, ${JSON.stringify(folder)} + '/' + at, 'cpu');
+        } catch ({ code, message }) {
+          refused++;
+          const clear = code === 'ERR_NATIVE_LOAD' && message.includes(wheel);
+          if (!clear) console.log(at, code, message);
+        }
+      }
+      if (refused < 100) console.log('only', refused, 'were refused');
+    `);
+    expect({ status, output, errors }).toEqual({ status: 0, output: '', errors: '' });
+  });
+
+  it('whose METADATA would fill the memory', () => {
+    const name = `torch-${version}.dist-info/METADATA`;
+    const files = { ...cpuOnly(version), [name]: Buffer.alloc(17 * 2 ** 20, ' ') };
+    const errors = expectRefusal(zip(temporaryFolder(), 'torch.whl', files));
+    expect(errors).toContain(`${name} in it has more than ${16 * 2 ** 20} bytes of text`);
   });
 
   it.each(['torch/include/../../../x', '/torch/lib/x', 'torch/lib/..\\x'])(
@@ -239,6 +290,19 @@ describe('torchformer setup takes', () => {
     const whole = readFileSync(join(folder, 'a.tar.gz'));
     writeFileSync(join(folder, 'a.tar.gz'), whole.subarray(0, whole.length - 60));
     expect(expectRefusal(join(folder, 'a.tar.gz'))).toContain('a.tar.gz cannot be unpacked');
+  });
+
+  it.each(['L', 'x'])('no tar.gz archive with a long name (type %s) that has no end', (type) => {
+    const header = Buffer.alloc(512);
+    header.write('libtorch/x');
+    header.write('00040000000\0', 124);
+    header.write(type, 156);
+    header.fill(' ', 148, 156);
+    const sum = header.reduce((total, byte) => total + byte, 0);
+    header.write(`${sum.toString(8).padStart(6, '0')}\0 `, 148);
+    const archive = gzipSync(Buffer.concat([header, Buffer.alloc(8 * 2 ** 20, 'x')]));
+    const errors = expectRefusal(place(join(temporaryFolder(), 'a.tar.gz'), archive));
+    expect(errors).toContain(`it holds a name of ${8 * 2 ** 20} bytes; at most 65536 can be`);
   });
 });
 
