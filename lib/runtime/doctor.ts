@@ -2,11 +2,11 @@
 import { readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join, sep } from 'node:path';
-import { findAddon, type AddonFiles } from './addonFiles.js';
+import { addonFix, searchAddon, type AddonFiles } from './addonFiles.js';
 import { compareVersions, highestNeed, readElf } from './elf.js';
-import { libtorchMissing, searchLibtorch } from './findLibtorch.js';
+import { isVariable, libtorchMissing, searchLibtorch, type Search } from './findLibtorch.js';
 import { processLibc } from './libc.js';
-import { bootstrap } from './load.js';
+import { bootstrap, cudaMissing, cudaWish } from './load.js';
 import { checkInteger, checkOptions } from './options.js';
 import {
   addonPackage,
@@ -66,15 +66,16 @@ class Examination {
         `Use a system with glibc ${libcNeeded} or later.`,
       );
     }
-    const builtFor = files === null || tooOld ? null : this.expectedVersion();
+    const builtFor = files === null || tooOld ? null : this.expectedVersion(files);
     const search = searchLibtorch({ version: builtFor ?? libtorchVersion });
     const { found } = search;
     if (unsupported === null) this.libtorch(search, builtFor ?? libtorchVersion);
+    this.cudaVariable(found);
 
     const probed =
-      builtFor === null || this.findings.length > 0
+      files === null || found === null || builtFor === null || this.findings.length > 0
         ? null
-        : await this.compute(timeout, found?.cuda);
+        : await this.compute(timeout, files, found);
     const facts = probed?.facts ?? [];
     const loaded = factOf(facts, 'loaded');
     const [first] = this.findings;
@@ -136,34 +137,23 @@ class Examination {
   }
 
   private addon(): AddonFiles | null {
-    try {
-      return findAddon();
-    } catch (error) {
-      this.find(
-        (error as Error).message,
-        'Run `npm install torchformer` again on this machine; in a checkout, `npm run build`.',
-      );
-      return null;
-    }
+    const search = searchAddon();
+    if (search.files === null) this.find(search.error.message, search.advice);
+    return search.files;
   }
 
   /** What the bootstrap says; it needs no libtorch, and does nothing when it is loaded. */
-  private expectedVersion(): string | null {
+  private expectedVersion(files: AddonFiles): string | null {
     try {
       return bootstrap().expectedVersion;
     } catch (error) {
-      this.find(
-        (error as Error).message,
-        'Run `npm install torchformer` again on this machine; in a checkout, `npm run build`.',
-      );
+      this.find((error as Error).message, addonFix(files));
       return null;
     }
   }
 
-  private libtorch(search: ReturnType<typeof searchLibtorch>, version: string): void {
-    const named = search.attempts.find(
-      ({ place, path }) => path !== null && /^(TORCHFORMER_)?LIBTORCH$/.test(place),
-    );
+  private libtorch(search: Search, version: string): void {
+    const named = search.attempts.find(({ place, path }) => path !== null && isVariable(place));
     const cuda = search.attempts.some(
       ({ place, problem }) => place === 'set-up cache (CUDA)' && problem?.startsWith('/') === true,
     );
@@ -178,18 +168,42 @@ class Examination {
     }
   }
 
+  /** What TORCHFORMER_CUDA asks for and cannot get; no libtorch is opened then. */
+  private cudaVariable(found: Search['found']): void {
+    try {
+      if (cudaWish() !== '1' || found === null || found.cuda) return;
+    } catch (error) {
+      this.find((error as Error).message, 'Set TORCHFORMER_CUDA to 0 or 1, or unset it.');
+      return;
+    }
+    const way = isVariable(found.place)
+      ? `set ${found.place} to a libtorch with CUDA`
+      : 'run `npx torchformer setup --cuda`';
+    this.find(cudaMissing(found).message, `Set TORCHFORMER_CUDA to 0 or unset it, or ${way}.`);
+  }
+
   /** Loads and multiplies; when CUDA is what crashes, once more without it. */
-  private async compute(timeout: number, cuda = false): Promise<ProbeResult> {
+  private async compute(
+    timeout: number,
+    files: AddonFiles,
+    found: NonNullable<Search['found']>,
+  ): Promise<ProbeResult> {
+    const { cuda } = found;
+    const freshLibtorch = isVariable(found.place)
+      ? `Set ${found.place} to another libtorch ${libtorchVersion}, or unset it and run ` +
+        '`npx torchformer setup`.'
+      : `Run \`npx torchformer setup${cuda ? ' --cuda' : ''} --force\`.`;
     const probed = await probeRuntime(process.env, timeout);
     for (const fact of probed.facts) {
       if (fact.kind !== 'device' || fact.problem === null) continue;
       const problem = `a product of two matrices on ${fact.device} failed: ${fact.problem}`;
-      this.find(problem, fact.device === 'cpu' ? freshLibtorch(cuda) : driverAdvice);
+      this.find(problem, fact.device === 'cpu' ? freshLibtorch : driverAdvice);
     }
     if (probed.problem === null) return probed;
     const cpuWorks = probed.facts.some((fact) => fact.kind === 'device' && fact.device === 'cpu');
     if (!probed.crashed || !cuda || process.env['TORCHFORMER_CUDA'] === '0') {
-      this.find(probed.problem, freshLibtorch(cuda));
+      const ofAddon = probed.problem.startsWith(files.addon);
+      this.find(probed.problem, ofAddon ? addonFix(files) : freshLibtorch);
       return probed;
     }
     if (cpuWorks) {
@@ -197,7 +211,7 @@ class Examination {
       return probed;
     }
     const without = await probeRuntime({ ...process.env, TORCHFORMER_CUDA: '0' }, timeout);
-    this.find(probed.problem, without.problem === null ? driverAdvice : freshLibtorch(cuda));
+    this.find(probed.problem, without.problem === null ? driverAdvice : freshLibtorch);
     return without.problem === null ? without : probed;
   }
 }
@@ -206,10 +220,6 @@ const { libraries } = ownPlatform;
 
 const driverAdvice =
   'Look at the NVIDIA driver with `nvidia-smi`; with TORCHFORMER_CUDA=0 the CPU alone is used.';
-
-function freshLibtorch(cuda: boolean): string {
-  return `Run \`npx torchformer setup${cuda ? ' --cuda' : ''} --force\`.`;
-}
 
 function factOf<K extends ProbeFact['kind']>(
   facts: readonly ProbeFact[],

@@ -117,6 +117,11 @@ export function searchLibtorch(options: SearchOptions = {}): Search {
   return nothing();
 }
 
+/** Whether `place` is a variable that the user set, which set-up cannot change. */
+export function isVariable(place: string): boolean {
+  return place === 'TORCHFORMER_LIBTORCH' || place === 'LIBTORCH';
+}
+
 /** {@link searchLibtorch}, but throws {@link libtorchMissing} when there is none. */
 export function findLibtorch(
   options: SearchOptions = {},
@@ -130,10 +135,7 @@ export function findLibtorch(
 export function libtorchMissing(search: Search, version: string): TorchError {
   const unsupported = unsupportedSystem();
   if (unsupported !== null) return new TorchError('ERR_NATIVE_LOAD', unsupported);
-  const explicit = search.attempts.find(
-    ({ place, path }) =>
-      path !== null && (place === 'TORCHFORMER_LIBTORCH' || place === 'LIBTORCH'),
-  );
+  const explicit = search.attempts.find(({ place, path }) => path !== null && isVariable(place));
   const lines = search.attempts.map(
     ({ place, path, problem }) =>
       `  ${place}${path === null ? '' : ` ${path}`}: ${problem ?? 'fine'}`,

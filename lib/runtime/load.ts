@@ -3,7 +3,7 @@ import { createRequire } from 'node:module';
 import type { NativeAddon } from '../tensor/native.js';
 import { findAddon } from './addonFiles.js';
 import { TorchError } from './errors.js';
-import { libtorchMissing, searchLibtorch, type Search } from './findLibtorch.js';
+import { isVariable, libtorchMissing, searchLibtorch, type Search } from './findLibtorch.js';
 import type { LibtorchFolder } from './libtorchFolder.js';
 import { moduleFile } from './moduleFile.js';
 import { packageRoot } from './package.js';
@@ -89,19 +89,10 @@ export function decideCuda(
   libtorch: LibtorchFolder,
   environment: NodeJS.ProcessEnv = process.env,
 ): CudaDecision {
-  const wish = environment['TORCHFORMER_CUDA'] ?? '';
-  if (!['', '0', '1'].includes(wish)) {
-    throw new TypeError(`TORCHFORMER_CUDA must be 0, 1 or unset, got "${wish}"`);
-  }
+  const wish = cudaWish(environment);
   if (wish === '0') return { open: false, reason: 'TORCHFORMER_CUDA=0' };
   if (!libtorch.cuda) {
-    if (wish === '1') {
-      throw new TorchError(
-        'ERR_CUDA_UNAVAILABLE',
-        `TORCHFORMER_CUDA=1, but ${libtorch.libraries} has no ${libraries.torchCuda}: it is a CPU build. ` +
-          'Run `npx torchformer setup --cuda`, or unset TORCHFORMER_CUDA.',
-      );
-    }
+    if (wish === '1') throw cudaMissing(libtorch);
     return { open: false, reason: 'this libtorch is a CPU build' };
   }
   if (wish === '1') return { open: true, reason: 'TORCHFORMER_CUDA=1' };
@@ -110,6 +101,22 @@ export function decideCuda(
     return { open: false, reason: `no NVIDIA driver (${cudaDriver ?? 'none'} does not open)` };
   }
   return { open: true, reason: 'an NVIDIA driver is there' };
+}
+
+/** @throws TypeError for a `TORCHFORMER_CUDA` other than 0, 1 or empty */
+export function cudaWish(environment: NodeJS.ProcessEnv = process.env): '' | '0' | '1' {
+  const wish = environment['TORCHFORMER_CUDA'] ?? '';
+  if (wish === '' || wish === '0' || wish === '1') return wish;
+  throw new TypeError(`TORCHFORMER_CUDA must be 0, 1 or unset, got "${wish}"`);
+}
+
+/** The error for `TORCHFORMER_CUDA=1` with a CPU build. */
+export function cudaMissing({ libraries: folder }: LibtorchFolder): TorchError {
+  return new TorchError(
+    'ERR_CUDA_UNAVAILABLE',
+    `TORCHFORMER_CUDA=1, but ${folder} has no ${libraries.torchCuda}: it is a CPU build. ` +
+      'Run `npx torchformer setup --cuda`, or unset TORCHFORMER_CUDA.',
+  );
 }
 
 function loadAddon(): NativeAddon {
@@ -186,7 +193,10 @@ function openingFault(
   // Even libtorch_cpu.so of a CUDA build needs a few of NVIDIA's libraries.
   const hint = /\blib(cu|nv)\w+\.so/.test(error.message)
     ? 'It is a CUDA build: it needs the folder nvidia/ beside torch/, as in site-packages.'
-    : (systemTooOld(error.message) ?? '`npx torchformer setup --force` fetches it anew.');
+    : (systemTooOld(error.message) ??
+      (isVariable(libtorch.place)
+        ? `Set ${libtorch.place} to a whole libtorch, or unset it.`
+        : '`npx torchformer setup --force` fetches it anew.'));
   return new TorchError(
     'ERR_NATIVE_LOAD',
     `${where} does not open: ${error.message}.\n${hint}` +

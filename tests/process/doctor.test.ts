@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { cpSync, mkdirSync, realpathSync, symlinkSync } from 'node:fs';
+import { cpSync, mkdirSync, readFileSync, realpathSync, symlinkSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { RuntimeReport } from 'torchformer';
@@ -114,6 +114,108 @@ describe('torchformer doctor says what to do', () => {
     );
   });
 
+  it('about a variable that names a library and no folder', () => {
+    const file = join(libtorch, 'lib/libtorch_cpu.so');
+    const { problems, advice } = examine({ TORCHFORMER_LIBTORCH: null, LIBTORCH: file });
+    expect(problems.join()).toContain(`LIBTORCH ${file}: `);
+    expect(advice).toBe(
+      'Set LIBTORCH to a libtorch 2.13.0, or unset it and run `npx torchformer setup`.',
+    );
+  });
+
+  it('about a library that does not open, when a variable names it', () => {
+    const folder = temporaryFolder();
+    placeAll(join(folder, 'lib'), {
+      'libc10.so': library('c10'),
+      'libtorch_cpu.so': library('cpu'),
+    });
+    const { problems, advice } = examine({ TORCHFORMER_LIBTORCH: folder });
+    expect(problems.join()).toContain('does not open');
+    expect(problems.join()).toContain('Set TORCHFORMER_LIBTORCH to a whole libtorch, or unset it.');
+    expect(advice).toContain('Set TORCHFORMER_LIBTORCH to another libtorch 2.13.0, or unset it');
+  });
+
+  it('about a TORCHFORMER_CUDA that is neither 0 nor 1', () => {
+    const { problems, advice } = examine({ TORCHFORMER_CUDA: 'yes' });
+    expect(problems).toEqual(['TORCHFORMER_CUDA must be 0, 1 or unset, got "yes"']);
+    expect(advice).toBe('Set TORCHFORMER_CUDA to 0 or 1, or unset it.');
+  });
+
+  it('about TORCHFORMER_CUDA=1 with a CPU build', () => {
+    const cache = temporaryFolder();
+    symlinkSync(fakeLibtorch(''), join(cache, 'libtorch-2.13.0-cpu'));
+    const changes = { ...nowhere(cache), TORCHFORMER_CUDA: '1' };
+    const { problems, advice } = examine(changes);
+    expect(problems.join()).toContain('it is a CPU build');
+    expect(advice).toBe(
+      'Set TORCHFORMER_CUDA to 0 or unset it, or run `npx torchformer setup --cuda`.',
+    );
+    const named = examine({ ...changes, LIBTORCH: join(cache, 'libtorch-2.13.0-cpu') });
+    expect(named.advice).toBe(
+      'Set TORCHFORMER_CUDA to 0 or unset it, or set LIBTORCH to a libtorch with CUDA.',
+    );
+  });
+
+  describe('about the npm package of the addon', () => {
+    const name = `@torchformer/${process.platform}-${process.arch}`;
+    const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
+      version: string;
+    };
+
+    /** What the doctor of an installed package says; null: the addon's package is not there. */
+    function installed(addonVersion: string | null, change: (addon: string) => void = () => {}) {
+      const folder = realpathSync(temporaryFolder());
+      const main = join(folder, 'node_modules/torchformer');
+      for (const part of ['package.json', 'dist', 'bin']) {
+        cpSync(join(root, part), join(main, part), { recursive: true });
+      }
+      symlinkSync(join(root, 'node_modules'), join(main, 'node_modules'));
+      const addon = join(folder, 'node_modules', name);
+      if (addonVersion !== null) {
+        writeFiles(addon, { 'package.json': JSON.stringify({ name, version: addonVersion }) });
+        for (const file of ['torchformer.node', 'torchformer_bootstrap.node']) {
+          cpSync(join(root, 'build/Release', file), join(addon, file));
+        }
+        change(addon);
+      }
+      const command = [join(main, 'bin/torchformer.js'), 'doctor', '--json'];
+      const { output } = runNode(command, { TORCHFORMER_LIBTORCH: libtorch });
+      return { package: addon, ...(JSON.parse(output) as RuntimeReport) };
+    }
+
+    it('that is whole: nothing', () => {
+      expect(installed(version)).toMatchObject({ healthy: true, advice: 'Nothing to do.' });
+    });
+
+    it.each(['torchformer.node', 'torchformer_bootstrap.node'])('with %s cut off', (file) => {
+      const { package: addon, advice } = installed(version, (folder) =>
+        truncateSync(join(folder, file), 10_000),
+      );
+      expect(advice).toBe(`Remove ${addon} and run \`npm install\` again on this machine.`);
+    });
+
+    it.each(['torchformer.node', 'torchformer_bootstrap.node'])(
+      'with a %s of another project',
+      (file) => {
+        const { package: addon, advice } = installed(version, (folder) =>
+          compile(folder, file, 'int nothing;'),
+        );
+        expect(advice).toBe(`Remove ${addon} and run \`npm install\` again on this machine.`);
+      },
+    );
+
+    it('of another version', () => {
+      const { package: addon, advice } = installed('9.8.7');
+      expect(advice).toContain(`remove ${addon} and run \`npm install torchformer@${version}\``);
+    });
+
+    it('that is not there', () => {
+      const { advice } = installed(null);
+      expect(advice).toContain(`npm install --include=optional torchformer@${version}`);
+      expect(advice).toContain('when npm says "up to date", remove node_modules and the lock file');
+    });
+  });
+
   it('about a libtorch of another version', () => {
     const folder = temporaryFolder();
     placeAll(folder, wheelFiles('2.9.0'));
@@ -148,7 +250,7 @@ describe('torchformer doctor says what to do', () => {
     expect(report).toMatchObject({ healthy: false, addon: null });
     // What else is there is told all the same.
     expect(report.libtorch?.path).toBe(libtorch);
-    expect(report.advice).toContain('npm install torchformer');
+    expect(report.advice).toContain('npm install --include=optional torchformer@');
     expect(report.advice).toContain('npm run build');
   });
 
@@ -173,6 +275,18 @@ describe('torchformer doctor survives', () => {
     const { problems, advice, devices } = examine({ TORCHFORMER_LIBTORCH: folder });
     expect(problems).toEqual(['opening libtorch crashed (SIGABRT)']);
     expect(devices).toEqual([]);
+    // Set-up would bring one that the variable keeps from being used.
+    expect(advice).toBe(
+      'Set TORCHFORMER_LIBTORCH to another libtorch 2.13.0, or unset it and run ' +
+        '`npx torchformer setup`.',
+    );
+  });
+
+  it('one that crashes in the cache, which set-up replaces', () => {
+    const cache = temporaryFolder();
+    symlinkSync(fakeLibtorch(onOpening('abort();')), join(cache, 'libtorch-2.13.0-cpu'));
+    const { problems, advice } = examine({ ...nowhere(cache) });
+    expect(problems).toEqual(['opening libtorch crashed (SIGABRT)']);
     expect(advice).toBe('Run `npx torchformer setup --force`.');
   });
 
