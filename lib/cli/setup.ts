@@ -106,7 +106,11 @@ function describe({ cache, entries, downloads }: CacheList): string {
   const parts = downloads.map(
     ({ path, bytes }) => `unfinished     ${size(bytes).padStart(7)}  ${path}`,
   );
-  const all = [...lines, ...parts];
+  const broken = entries.some(({ problem }) => problem !== null);
+  const advice = broken
+    ? ['`torchformer setup --force` (with --cuda for that build) replaces what is broken.']
+    : [];
+  const all = [...lines, ...parts, ...advice];
   return `${all.length === 0 ? `${cache} has no libtorch` : all.join('\n')}\n`;
 }
 

@@ -9,6 +9,7 @@ const flagsOfOptions: readonly (readonly [RegExp, string])[] = [
   ],
   [/setUpLibtorch: a URL needs sha256/g, 'a URL needs --sha256'],
   [/^setUpLibtorch: sha256/g, '--sha256'],
+  [/^setUpLibtorch: from/g, '--from'],
   [/^setUpLibtorch: indexUrl/g, '--index-url'],
   [/\blearningRate\b/g, '--lr'],
   [/a warmup or clip/g, 'a --warmup or --clip'],

@@ -115,9 +115,8 @@ function bytesBelow(path: string): number {
 }
 
 function linkTarget(path: string): string | null {
-  if (lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() !== true) return null;
   try {
-    return realpathSync(path);
+    return lstatSync(path).isSymbolicLink() ? realpathSync(path) : null;
   } catch {
     return null;
   }

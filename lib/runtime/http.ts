@@ -36,6 +36,7 @@ export async function request<T>(
     const pair = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
     all['authorization'] = `Basic ${Buffer.from(pair).toString('base64')}`;
   }
+  checkProxies();
   const dispatcher = new EnvHttpProxyAgent({ bodyTimeout: 60_000 });
   try {
     let response: Response;
@@ -48,6 +49,29 @@ export async function request<T>(
   } finally {
     // Not `close`, which would wait for a body that nobody reads.
     await dispatcher.destroy();
+  }
+}
+
+/**
+ * The client would tell of an invalid URL, without a word about which.
+ *
+ * @throws TorchError ERR_NATIVE_LOAD naming the variable
+ */
+function checkProxies(environment: NodeJS.ProcessEnv = process.env): void {
+  // The order in which the client asks them.
+  const pairs = [
+    ['http_proxy', 'HTTP_PROXY'],
+    ['https_proxy', 'HTTPS_PROXY'],
+  ];
+  for (const names of pairs) {
+    const name = names.find((one) => environment[one] !== undefined);
+    const value = name === undefined ? '' : (environment[name] ?? '');
+    if (value === '' || (isUrl(value) && URL.canParse(value))) continue;
+    throw new TorchError(
+      'ERR_NATIVE_LOAD',
+      `${name} must be an http:// or https:// URL, got "${value.replace(/^.*@/, '…@')}"; ` +
+        'correct it or unset it',
+    );
   }
 }
 

@@ -1,5 +1,5 @@
 /** What a folder with libtorch in it looks like, and which version it holds. */
-import { existsSync, readFileSync, realpathSync } from 'node:fs';
+import { existsSync, readFileSync, readlinkSync, realpathSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { ownPlatform } from './platform.js';
 
@@ -26,7 +26,10 @@ export interface LibtorchFolder {
  * @returns the folder, or what is wrong with it
  */
 export function inspectLibtorch(folder: string): LibtorchFolder | string {
+  const nowhere = brokenLink(folder) ?? brokenLink(join(folder, 'torch'));
+  if (nowhere !== null) return nowhere;
   if (!existsSync(folder)) return 'does not exist';
+  if (!statSync(folder).isDirectory()) return 'is a file, and has to be a folder';
   const holder = [folder, join(folder, 'torch'), join(folder, 'libtorch'), dirname(folder)].find(
     (candidate) =>
       existsSync(join(candidate, 'lib', torchCpu)) &&
@@ -44,6 +47,17 @@ export function inspectLibtorch(folder: string): LibtorchFolder | string {
     version: readVersion(root),
     cuda: existsSync(join(libraries, torchCuda)),
   };
+}
+
+/** As set-up leaves behind when the folder that it was told to use has gone. */
+function brokenLink(path: string): string | null {
+  try {
+    const target = readlinkSync(path);
+    return existsSync(path) ? null : `leads to ${target}, which does not exist`;
+  } catch {
+    // No link, or nothing at all.
+    return null;
+  }
 }
 
 /** Whether `found` (`2.13.0+cpu`) is a build of `wanted` (`2.13.0`). */

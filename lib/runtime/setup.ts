@@ -1,5 +1,5 @@
 /** Brings libtorch into the cache that all copies of the package on this machine share. */
-import { existsSync } from 'node:fs';
+import { lstatSync } from 'node:fs';
 import { access, constants, mkdir, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { libraryProblem } from './checkLibraries.js';
@@ -62,10 +62,11 @@ export async function setUpLibtorch(options: SetupOptions = {}): Promise<Libtorc
   const { variant = 'cpu', from, sha256, indexUrl, headers = false, log = () => {} } = options;
   const replace = options.force ?? from !== undefined;
 
-  const entry = cacheEntry(variant);
   const lookAt = (folder: string): LibtorchFolder | string => inspect(folder, variant, headers);
+  // Without a home folder there is none, and where nothing has to be fetched none is needed.
+  const cached = replace ? null : entryOrNull(variant);
   if (!replace) {
-    const present = lookAt(entry);
+    const present = cached === null ? 'no cache' : lookAt(cached);
     if (typeof present !== 'string') {
       log(`libtorch is set up already: ${present.root}`);
       return present;
@@ -76,9 +77,10 @@ export async function setUpLibtorch(options: SetupOptions = {}): Promise<Libtorc
       log(`libtorch is there already, in the npm package ${libtorchPackage}: ${packaged.root}`);
       return packaged;
     }
-    if (existsSync(entry)) log(`replacing ${entry}: ${present}`);
+    if (cached !== null && isThere(cached)) log(`replacing ${cached}: ${present}`);
   }
 
+  const entry = cacheEntry(variant);
   const cache = dirname(entry);
   await makeCache(cache);
   return await withLock(
@@ -102,6 +104,8 @@ export async function setUpLibtorch(options: SetupOptions = {}): Promise<Libtorc
         throw await explainWriteFault(error, cache);
       } finally {
         await rm(work, { recursive: true, force: true });
+        // An empty one is of no use to the next set-up.
+        await removeDownloads(cache, []);
       }
       await removeDownloads(cache, used);
       const folder = inspect(entry, variant, false);
@@ -112,6 +116,25 @@ export async function setUpLibtorch(options: SetupOptions = {}): Promise<Libtorc
       return folder;
     },
   );
+}
+
+function entryOrNull(variant: 'cpu' | 'cuda'): string | null {
+  try {
+    return cacheEntry(variant);
+  } catch (error) {
+    if (error instanceof TorchError) return null;
+    throw error;
+  }
+}
+
+/** Be it a link that leads nowhere. */
+function isThere(path: string): boolean {
+  try {
+    lstatSync(path);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 function checkSetupOptions(options: SetupOptions): void {
@@ -130,7 +153,9 @@ function checkSetupOptions(options: SetupOptions): void {
   if (indexUrl !== undefined && !isUrl(indexUrl)) {
     throw new TypeError(`${owner}: indexUrl must be an http:// or https:// URL, got ${indexUrl}`);
   }
-  if (from === undefined || !isUrl(from)) return;
+  if (from === undefined) return;
+  checkSource(owner, from);
+  if (!isUrl(from)) return;
   const inUrl = checksumIn(from);
   if (sha256 === undefined && inUrl === undefined) {
     throw new TypeError(
@@ -140,6 +165,21 @@ function checkSetupOptions(options: SetupOptions): void {
   if (sha256 !== undefined && inUrl !== undefined && sha256.toLowerCase() !== inUrl.toLowerCase()) {
     throw new TypeError(`${owner}: sha256 is not the checksum in the URL, ${inUrl}`);
   }
+}
+
+/** Refuses what is neither a path nor an address that can be fetched. */
+function checkSource(owner: string, from: unknown): void {
+  const wanted = 'from must be a folder, a file, or an http:// or https:// URL';
+  if (typeof from !== 'string') {
+    throw new TypeError(`${owner}: ${wanted}, got ${from === null ? 'null' : typeof from}`);
+  }
+  if (from === '') throw new TypeError(`${owner}: ${wanted}, got an empty text`);
+  const [, scheme] = /^([a-z][a-z0-9+.-]+):\/\//i.exec(from) ?? [];
+  if (scheme === undefined || (isUrl(from) && URL.canParse(from))) return;
+  if (isUrl(from)) throw new TypeError(`${owner}: ${wanted}, got a URL that is not complete`);
+  // Not the whole of it: there may be a password in it.
+  const way = scheme.toLowerCase() === 'file' ? 'give the path alone' : 'fetch the file first';
+  throw new TypeError(`${owner}: ${wanted}, got one with ${scheme}://; ${way}`);
 }
 
 /** A folder that does as it is, or why not. */
@@ -208,6 +248,6 @@ function check(ready: string, variant: 'cpu' | 'cuda', source: string): void {
 
 async function moveIntoPlace(ready: string, entry: string, work: string): Promise<void> {
   // A process that has the old libraries open keeps them: they lose their name, not their content.
-  if (existsSync(entry)) await rename(entry, join(work, 'replaced'));
+  if (isThere(entry)) await rename(entry, join(work, 'replaced'));
   await rename(ready, entry);
 }

@@ -21,7 +21,15 @@ import {
   wheelFiles,
   zip,
 } from './libtorchFiles.js';
-import { nowhere, root, runCommand, runNode, runScript, temporaryFolder } from './support.js';
+import {
+  environment,
+  nowhere,
+  root,
+  runCommand,
+  runNode,
+  runScript,
+  temporaryFolder,
+} from './support.js';
 
 /** A process that is no more, as a lock names it. */
 function deadOwner(): string {
@@ -144,6 +152,39 @@ describe('torchformer setup --remove', () => {
 });
 
 describe('torchformer setup with something there already', () => {
+  it.each([
+    [
+      'a link to nowhere',
+      (entry: string) => symlinkSync('/gone', entry),
+      'leads to /gone, which does not exist',
+    ],
+    [
+      'a folder with one',
+      (entry: string) => {
+        mkdirSync(entry);
+        symlinkSync('/gone', join(entry, 'torch'));
+      },
+      'leads to /gone, which does not exist',
+    ],
+    ['a file', (entry: string) => place(entry, ''), 'is a file, and has to be a folder'],
+  ])('lists and replaces %s in the place of a build', (_, make, text) => {
+    const cache = temporaryFolder();
+    make(entryIn(cache));
+    const { output } = list(cache);
+    expect(output).toContain(`(${text})`);
+    expect(output).toContain('`torchformer setup --force`');
+
+    const folder = temporaryFolder();
+    const wheel = zip(folder, `torch-${version}-py3-none-any.whl`, wheelFiles(version));
+    const { status, errors } = runCommand(['setup'], {
+      TORCHFORMER_CACHE: cache,
+      TORCHFORMER_PYTHON: pythonWithWheel(folder, wheel),
+    });
+    expect(status, errors).toBe(0);
+    expect(errors).toContain(`replacing ${entryIn(cache)}: ${text}`);
+    expect(readdirSync(cache)).toEqual([`libtorch-${version}-cpu`]);
+  });
+
   it('replaces a build in the cache that is broken', () => {
     const folder = temporaryFolder();
     const cache = join(folder, 'cache');
@@ -187,6 +228,17 @@ describe('torchformer setup with something there already', () => {
     expect(existsSync(join(copy, 'cache'))).toBe(false);
     // It has no CUDA.
     expect(setup('--cuda').status).toBe(1);
+    // Nor is a place for the cache needed, where there is no home.
+    if (process.getuid?.() !== 0) return;
+    spawnSync('chmod', ['-R', 'a+rX', copy]);
+    const other = spawnSync(process.execPath, [join(copy, 'bin/torchformer.js'), 'setup'], {
+      env: environment({ HOME: null, XDG_CACHE_HOME: null, TORCHFORMER_CACHE: null }),
+      encoding: 'utf8',
+      uid: 54321,
+      gid: 54321,
+    });
+    expect(other.status, other.stderr).toBe(0);
+    expect(other.stderr).toContain(`libtorch is there already, in the npm package ${name}`);
   });
 
   it('says that a variable wins over what it brought', () => {

@@ -86,7 +86,24 @@ describe('torchformer setup --from <url>', () => {
     expect(errors).toContain(`has SHA-256 ${digest}, expected ${'0'.repeat(64)}`);
     expect(errors).toContain('fetch it again');
     expect(existsSync(entryIn(cache))).toBe(false);
-    expect(readdirSync(join(cache, 'downloads'))).toEqual([]);
+    expect(readdirSync(cache)).toEqual([]);
+  });
+
+  it.each([
+    ['ftp://me:secret@host/torch.whl', 'got one with ftp://; fetch the file first'],
+    ['file:///torch.whl', 'got one with file://; give the path alone'],
+    ['https://', 'got a URL that is not complete'],
+    ['', 'got an empty text'],
+  ])('does not take "%s" for a URL', (source, text) => {
+    const cache = join(temporaryFolder(), 'cache');
+    const { status, errors } = runCommand(['setup', '--from', source], {
+      TORCHFORMER_CACHE: cache,
+    });
+    expect(status).toBe(1);
+    expect(errors).toContain('--from must be a folder, a file, or an http:// or https:// URL');
+    expect(errors).toContain(text);
+    expect(errors).not.toContain('secret');
+    expect(existsSync(cache)).toBe(false);
   });
 
   it('goes on by itself when the connection breaks', async () => {
@@ -211,6 +228,21 @@ describe('torchformer setup behind a proxy', () => {
     expect(status).toBe(0);
     expect(seen).toEqual([]);
     expectSetUp(cache);
+  });
+
+  it.each([
+    ['HTTP_PROXY', 'proxy:3128'],
+    ['https_proxy', 'me:secret@nowhere'],
+    ['HTTPS_PROXY', 'http://'],
+  ])('names %s when it is "%s"', async (variable, value) => {
+    const { cache, requests, setup } = await serving();
+    const { status, errors } = await setup(undefined, { [variable]: value, NO_PROXY: null });
+    expect(status).toBe(1);
+    expect(errors).toContain(`${variable} must be an http:// or https:// URL, got "`);
+    expect(errors).toContain('correct it or unset it [ERR_NATIVE_LOAD]');
+    expect(errors).not.toContain('secret');
+    expect(requests).toEqual([]);
+    expect(readdirSync(cache)).toEqual([]);
   });
 
   it('names the address when the proxy does not answer', async () => {
