@@ -117,6 +117,41 @@ function otherVersion(): Thrown {
   return evaluate('nativeAddon()', { ...nowhere(folder), TORCHFORMER_LIBTORCH: folder });
 }
 
+/** What set-up throws for this source; `before` runs in the same child, with `folder` at hand. */
+function setUp(options: string, before = ''): Thrown & { readonly lines: readonly string[] } {
+  const folder = temporaryFolder();
+  const { output, errors } = runScript(
+    `
+    import { setUpLibtorch } from '${root}dist/runtime/setup.js';
+    import { rmSync, writeFileSync } from 'node:fs';
+    const folder = ${JSON.stringify(folder)};
+    ${before}
+    const lines = [];
+    try {
+      await setUpLibtorch({ log: (line) => lines.push(line), ...${options} });
+    } catch ({ code, message }) {
+      console.log(JSON.stringify({ code, message, lines }));
+    }
+  `,
+    { ...nowhere(folder), HTTP_PROXY: null, http_proxy: null },
+  );
+  expect(errors).toBe('');
+  return JSON.parse(output) as ReturnType<typeof setUp>;
+}
+
+/** The line of a set-up that finds another one at work, which ends while it waits. */
+function waiting(): Thrown {
+  const { lines } = setUp(
+    `{ from: folder + '/none.whl' }`,
+    `
+    const lock = folder + '/libtorch-2.13.0-cpu.lock';
+    writeFileSync(lock, '1 another-machine');
+    setTimeout(() => rmSync(lock), 500);
+  `,
+  );
+  return { message: lines[0] ?? '' };
+}
+
 const thrown: Record<string, Thrown> = {};
 
 beforeAll(() => {
@@ -130,7 +165,34 @@ beforeAll(() => {
   thrown['version'] = otherVersion();
   thrown['cpu build'] = evaluate('nativeAddon()', { TORCHFORMER_CUDA: '1' });
   thrown['copies'] = secondCopy();
+  thrown['waiting'] = waiting();
+  const noWheel = `writeFileSync(folder + '/torch.whl', 'no wheel');`;
+  const sha256 = `sha256: '${'0'.repeat(64)}'`;
+  thrown['archive'] = setUp(`{ from: folder + '/torch.whl' }`, noWheel);
+  thrown['checksum'] = setUp(`{ from: folder + '/torch.whl', ${sha256} }`, noWheel);
+  thrown['download'] = setUp(
+    `{ from: 'http://127.0.0.1:' + port + '/torch.whl', ${sha256} }`,
+    `
+    import { createServer } from 'node:http';
+    const server = createServer((_, response) => response.writeHead(404).end()).listen(0, '127.0.0.1');
+    await new Promise((resolve) => server.once('listening', resolve));
+    server.unref();
+    const { port } = server.address();
+  `,
+  );
 });
+
+/** Those that need a child or a folder of their own. */
+const otherCauses = [
+  'libtorch',
+  'version',
+  'cpu build',
+  'copies',
+  'waiting',
+  'archive',
+  'checksum',
+  'download',
+];
 
 describe('docs/troubleshooting.md', () => {
   it.each(entries)('has a real error in "$heading"', ({ heading, text }) => {
@@ -147,8 +209,6 @@ describe('docs/troubleshooting.md', () => {
       ([, { message = '' }]) => !entries.some(({ heading }) => fits(heading, message)),
     );
     expect(untold).toEqual([]);
-    expect(Object.keys(thrown).sort()).toEqual(
-      [...Object.keys(causes), 'libtorch', 'version', 'cpu build', 'copies'].sort(),
-    );
+    expect(Object.keys(thrown).sort()).toEqual([...Object.keys(causes), ...otherCauses].sort());
   });
 });
