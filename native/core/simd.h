@@ -8,13 +8,14 @@
 //
 // The package is built once for all x86-64 processors. A function marked TF_VECTORIZED is compiled
 // several times, for plain x86-64, for AVX2 and for AVX-512, and the loader picks the copy that
-// fits the processor. What it calls has to be inlined into it (TF_INLINE), else the call would go
-// to a copy for plain x86-64. Sums in such loops need `#pragma omp simd reduction`, which allows
-// the compiler another order of additions.
+// fits the processor. The copies are for levels of x86-64, which stand for sets of instructions:
+// `arch=haswell` would be picked on processors that are Haswells alone. What such a function calls
+// has to be inlined into it (TF_INLINE), else the call would go to a copy for plain x86-64. Sums in
+// such loops need `#pragma omp simd reduction`, which allows the compiler another order of
+// additions.
 
 #if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__linux__)
-#define TF_VECTORIZED \
-  __attribute__((target_clones("arch=skylake-avx512", "arch=haswell", "default")))
+#define TF_VECTORIZED __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #else
 #define TF_VECTORIZED
 #endif

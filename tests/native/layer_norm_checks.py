@@ -73,6 +73,26 @@ def the_norm_kernel_sums_many_rows_in_blocks_the_same_for_every_number_of_thread
 
 
 @check
+def loops_run_in_the_copy_for_this_processor():
+    """With AVX2 come fused multiply-adds, which round once: that tells which copy of a loop ran."""
+    if torch.backends.cpu.get_cpu_capability() not in ("AVX2", "AVX512"):
+        return
+    x = rand(100, 64, dtype=torch.float32, grad=False)
+    scale, shift = (rand(64, dtype=torch.float32, grad=False, seed=s) for s in (2, 3))
+
+    def norm(scale, shift):
+        return ops.layer_norm(x, scale, shift, 1e-6, sample_std=True, eps_outside=True)
+
+    normalised = norm(torch.ones(64), torch.zeros(64))
+    twice = normalised * scale + shift
+    # The product of two float32 numbers is exact in float64.
+    once = (normalised.double() * scale.double() + shift.double()).float()
+    differ = once != twice
+    assert differ.sum() > 100
+    assert torch.equal(norm(scale, shift)[differ], once[differ])
+
+
+@check
 def layer_norm_equals_pytorch():
     for dtype, tolerance in TOLERANCE.items():
         inputs = [rand(4, 33, dtype=dtype), rand(33, dtype=dtype), rand(33, dtype=dtype, seed=9)]
