@@ -127,8 +127,11 @@ export class Adam extends Optimizer<AdamSettings> {
   }
 
   /** Rows without gradient stay as they are only if nothing else moves them. */
-  protected override takesSparse(group: ParameterGroup<AdamSettings>): boolean {
-    return group.weightDecay === 0;
+  protected override takesSparse(group: ParameterGroup<AdamSettings>, gradient: Tensor): boolean {
+    // What `adam_rows_` is made for; weight decay moves every row.
+    const { dtype, device } = gradient;
+    const isWide = dtype === 'float32' || dtype === 'float64';
+    return group.weightDecay === 0 && isWide && device === 'cpu';
   }
 
   /** Dense Adam's result for a table of which this step has the gradients of some rows. */

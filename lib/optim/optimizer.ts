@@ -170,11 +170,11 @@ export abstract class Optimizer<Settings extends BaseSettings> {
 
   private usable(gradient: Tensor, group: ParameterGroup<Settings>): Tensor {
     if (!gradient.isSparse) return gradient.contiguous();
-    return this.takesSparse(group) ? gradient : callTensor('aten::_to_dense', gradient);
+    return this.takesSparse(group, gradient) ? gradient : callTensor('aten::_to_dense', gradient);
   }
 
-  /** Whether `updateGroup` can do with sparse gradients in this group; else they come dense. */
-  protected takesSparse(_group: ParameterGroup<Settings>): boolean {
+  /** Whether `updateGroup` can do with this sparse gradient; else it comes dense. */
+  protected takesSparse(_group: ParameterGroup<Settings>, _gradient: Tensor): boolean {
     return false;
   }
 

@@ -3,8 +3,8 @@ import type { Transformer } from '../nn/transformer.js';
 
 /**
  * Gives the model's embeddings sparse gradients, as our Adam takes them: a batch uses few rows of a
- * large vocabulary. A table that is tied to the generator has a dense gradient anyway, and other
- * devices than the CPU keep theirs.
+ * large vocabulary. A table that is tied to the generator has a dense gradient anyway; half types, and
+ * other devices than the CPU, keep theirs.
  *
  * @returns puts back what was set before
  */
@@ -14,6 +14,7 @@ export function useSparseEmbeddings(model: Transformer): () => void {
     .modules()
     .filter((module): module is Embedding => module instanceof Embedding)
     .filter(({ weight }) => weight !== generatorWeight && weight.device === 'cpu')
+    .filter(({ weight: { dtype } }) => dtype === 'float32' || dtype === 'float64')
     .filter(({ sparseGradient }) => !sparseGradient);
   for (const embedding of changed) embedding.sparseGradient = true;
   return () => {

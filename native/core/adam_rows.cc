@@ -94,11 +94,14 @@ void checkIndices(const at::Tensor& gradient) {
 /// Numbers of one step in the dtype of the parameter.
 template <typename T>
 struct Step {
-  T beta1, beta2, rate, secondScale, eps;
+  T beta1, beta2, oneLess1, oneLess2, rate, secondScale, eps;
 
   explicit Step(const Settings& s)
       : beta1(static_cast<T>(s.beta1)),
         beta2(static_cast<T>(s.beta2)),
+        // In double: 1 - 0.999F is off by a hundred-thousandth.
+        oneLess1(static_cast<T>(1.0 - s.beta1)),
+        oneLess2(static_cast<T>(1.0 - s.beta2)),
         rate(static_cast<T>(s.lr / (1.0 - std::pow(s.beta1, static_cast<double>(s.step))))),
         secondScale(
             static_cast<T>(1.0 / std::sqrt(1.0 - std::pow(s.beta2, static_cast<double>(s.step))))),
@@ -109,14 +112,12 @@ struct Step {
 template <typename T>
 TF_INLINE void updateLoop(T* weights, const T* gradient, T* m, T* v, int64_t size,
                           const Step<T>& step) {
-  const T oneLess1 = T(1) - step.beta1;
-  const T oneLess2 = T(1) - step.beta2;
   if (gradient != nullptr) {
 #pragma omp simd
     for (int64_t i = 0; i < size; ++i) {
       const T g = gradient[i];
-      m[i] = step.beta1 * m[i] + oneLess1 * g;
-      v[i] = step.beta2 * v[i] + oneLess2 * g * g;
+      m[i] = step.beta1 * m[i] + step.oneLess1 * g;
+      v[i] = step.beta2 * v[i] + step.oneLess2 * g * g;
       weights[i] -= step.rate * m[i] / (std::sqrt(v[i]) * step.secondScale + step.eps);
     }
   } else {

@@ -29,8 +29,12 @@ ProductKernels chooseKernels() {
   const char* wish = std::getenv("TORCHFORMER_GEMM");
   if (wish != nullptr) {
     const std::string name(wish);
+    const bool hasOneDnn = at::globalContext().hasMKLDNN();
+    TF_CHECK(ERR_ARGUMENT, name.empty() || name == "mkl" || (name == "onednn" && hasOneDnn),
+             "TORCHFORMER_GEMM must be 'mkl'", hasOneDnn ? " or 'onednn'" : " here", ", got '",
+             name, "'; unset it for the choice by kind of processor");
     if (name == "mkl") kernels.float32 = "MKL";
-    if (name == "onednn" && at::globalContext().hasMKLDNN()) kernels.float32 = "oneDNN";
+    if (name == "onednn") kernels.float32 = "oneDNN";
   }
   return kernels;
 }

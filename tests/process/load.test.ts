@@ -264,6 +264,21 @@ describe('a libtorch of another version', () => {
   });
 });
 
+describe('TORCHFORMER_GEMM', () => {
+  it('chooses the library of float32 products', () => {
+    const { value } = evaluate('nativeAddon().versions().float32Products', {
+      TORCHFORMER_GEMM: 'onednn',
+    });
+    expect(value).toBe('oneDNN');
+  });
+
+  it('takes no other name', () => {
+    const { code, message } = evaluate('nativeAddon().versions()', { TORCHFORMER_GEMM: 'blas' });
+    expect(code).toBe('ERR_ARGUMENT');
+    expect(message).toContain("TORCHFORMER_GEMM must be 'mkl' or 'onednn', got 'blas'");
+  });
+});
+
 describe('CUDA', () => {
   const cpuBuild = !existsSync(join(libtorch, 'lib/libtorch_cuda.so'));
 

@@ -235,6 +235,34 @@ describe('Trainer', () => {
   });
 });
 
+describe('half types', () => {
+  it.each(['bfloat16', 'float16'] as const)('in %s are updated densely', (dtype) => {
+    const table = new Embedding(4, 2);
+    table.to({ dtype });
+    table.sparseGradient = true;
+    const before = table.weight.toArray() as number[][];
+    const adam = new Adam(table.parameters(), { lr: 0.5 });
+    table.forward(ids(1)).sum().backward();
+    adam.step();
+    const after = table.weight.toArray() as number[][];
+    expect([0, 2, 3].map((row) => after[row])).toEqual([0, 2, 3].map((row) => before[row]));
+    after[1]!.forEach((value, i) => expect(value).toBeCloseTo(before[1]![i]! - 0.5, 1));
+  });
+
+  it('make a model that Trainer trains', async () => {
+    const model = makeModel(12, { N: 1, dModel: 16, dFf: 32, h: 2 }).to({ dtype: 'bfloat16' });
+    const batch = makeBatch([{ src: [1, 5, 6, 2], tgt: [1, 7, 8, 2], row: 1 }], 0);
+    const trainer = new Trainer(model, {
+      specialIds: { pad: 0, bos: 1, eos: 2 },
+      reporter: null,
+      learningRate: 0.01,
+    });
+    await trainer.fit(() => [batch], { epochs: 20 });
+    const losses = trainer.history.steps.map(({ loss }) => loss);
+    expect(losses.at(-1)).toBeLessThan((losses[0] as number) - 0.5);
+  });
+});
+
 describe('the native update of rows', () => {
   it('changes the rows that the gradient has', () => {
     const [tensors, ...rest] = rowUpdate([2, 0]);
