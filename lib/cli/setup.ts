@@ -4,6 +4,7 @@ import { existsSync } from 'node:fs';
 import { listCache, removeFromCache, type CacheList } from '../runtime/cacheList.js';
 import { size } from '../runtime/diskSpace.js';
 import { libtorchVersion } from '../runtime/package.js';
+import { ownPlatform } from '../runtime/platform.js';
 import { setUpLibtorch, type SetupOptions } from '../runtime/setup.js';
 
 interface SetupFlags {
@@ -80,7 +81,8 @@ async function fetch(flags: SetupFlags): Promise<void> {
   if (variable !== undefined) {
     say(`${variable} is set: ${process.env[variable]} is used, and not what set-up brought.`);
   }
-  if (!flags.cuda && existsSync('/proc/driver/nvidia/version')) {
+  const { nvidiaFile } = ownPlatform.system;
+  if (!flags.cuda && nvidiaFile !== null && existsSync(nvidiaFile)) {
     say('This machine has an NVIDIA driver: `torchformer setup --cuda` fetches the GPU build.');
   }
 }

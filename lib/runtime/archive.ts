@@ -12,6 +12,7 @@ import {
 import { checkSpace } from './diskSpace.js';
 import { TorchError } from './errors.js';
 import { makeFolder } from './makeFolder.js';
+import { ownPlatform } from './platform.js';
 
 export interface Unpacked {
   /** What the wheel says it requires, as pip takes it; empty for other archives. */
@@ -119,7 +120,6 @@ function refuseUnsafe({ name, link }: ArchiveFile): void {
   if (link) throw new UnsafeArchive(`it holds a link, which may lead out of its folder: ${name}`);
 }
 
-const cpuLibraries = /^lib(c10|torch_cpu|gomp[-.\w]*|iomp5)\.so[.\d]*$/;
 const pythonLibraries =
   /^lib(torch_python|shm|torchbind_test|jitbackend_test|backend_with_compiler|aoti_custom_ops)/;
 /** A wheel holds torch/, the official archive libtorch/, a package of npm package/. */
@@ -127,9 +127,10 @@ const roots = ['torch', 'libtorch', 'package'];
 
 /** Where a file of the archive goes below the target; null: it is not needed. */
 function placeOf(name: string, variant: 'cpu' | 'cuda'): string | null {
+  const { libraries } = ownPlatform;
   const [first = '', ...rest] = name.split('/');
   const file = rest.at(-1) ?? '';
-  if (first === 'nvidia') return variant === 'cuda' && file.includes('.so') ? name : null;
+  if (first === 'nvidia') return variant === 'cuda' && libraries.any.test(file) ? name : null;
   if (first === 'torch.libs') return name;
   if (first.endsWith('.dist-info') && rest.includes('licenses')) {
     return ['torch', ...rest.slice(rest.indexOf('licenses'))].join('/');
@@ -139,8 +140,8 @@ function placeOf(name: string, variant: 'cpu' | 'cuda'): string | null {
   const folder = rest[0] ?? '';
   if (['include', 'licenses'].includes(folder)) return inTorch;
   if (rest.length === 1 && ['version.py', 'build-version'].includes(file)) return inTorch;
-  if (folder !== 'lib' || rest.length !== 2 || !file.includes('.so')) return null;
-  const wanted = variant === 'cpu' ? cpuLibraries.test(file) : !pythonLibraries.test(file);
+  if (folder !== 'lib' || rest.length !== 2 || !libraries.any.test(file)) return null;
+  const wanted = variant === 'cpu' ? libraries.cpu.test(file) : !pythonLibraries.test(file);
   return wanted ? inTorch : null;
 }
 

@@ -7,8 +7,8 @@ import { ownPlatform } from './platform.js';
 
 /** What cannot work about the libraries, null when nothing is found. Looks at ELF files alone. */
 export function libraryProblem({ libraries, cuda }: LibtorchFolder): string | null {
-  if (process.platform !== 'linux') return null;
-  const { c10, torchCpu, torchCuda } = ownPlatform.libraries;
+  const { c10, torchCpu, torchCuda, areElf } = ownPlatform.libraries;
+  if (!areElf) return null;
   for (const name of [c10, torchCpu, ...(cuda ? [torchCuda] : [])]) {
     const path = join(libraries, name);
     const file = readElf(path);

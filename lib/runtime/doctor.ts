@@ -245,9 +245,11 @@ function glibcNeed(paths: readonly string[]): string | null {
 const featuresThatMatter =
   /^(avx|avx2|fma|avx512f|avx512_vnni|avx512_bf16|avx512_fp16|amx_tile|amx_bf16|amx_int8|asimd|asimddp|bf16|sve)$/;
 
-/** As Linux tells them; empty elsewhere. */
+/** Empty where the system has no file that tells them. */
 function processorFeatures(): readonly string[] {
-  const text = orNull(() => readFileSync('/proc/cpuinfo', 'utf8')) ?? '';
+  const { processorFile } = ownPlatform.system;
+  if (processorFile === null) return [];
+  const text = orNull(() => readFileSync(processorFile, 'utf8')) ?? '';
   const flags = /^(?:flags|Features)\s*:\s*(.*)$/m.exec(text)?.[1] ?? '';
   return flags.split(/\s+/).filter((flag) => featuresThatMatter.test(flag));
 }

@@ -16,7 +16,6 @@ interface ReportFacts {
 
 /** Asks Node's diagnostic report, which takes some tens of milliseconds. */
 export function processLibc(): Libc {
-  if (process.platform !== 'linux') return { kind: null, version: null };
   const { report } = process as { report?: NodeJS.ProcessReport & { excludeNetwork?: boolean } };
   if (report === undefined) return { kind: null, version: null };
   // With the network it would look up the names of all connections.

@@ -190,8 +190,8 @@ function openingFault(
     .map(
       ({ place, path, problem }) => `\n  ${place}${path === null ? '' : ` ${path}`}: ${problem}`,
     );
-  // Even libtorch_cpu.so of a CUDA build needs a few of NVIDIA's libraries.
-  const hint = /\blib(cu|nv)\w+\.so/.test(error.message)
+  // Even the CPU library of a CUDA build needs a few of NVIDIA's.
+  const hint = ownPlatform.libraries.nvidia.test(error.message)
     ? 'It is a CUDA build: it needs the folder nvidia/ beside torch/, as in site-packages.'
     : (systemTooOld(error.message) ??
       (isVariable(libtorch.place)

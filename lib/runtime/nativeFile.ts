@@ -1,13 +1,14 @@
 /** Whether one native file is whole and for this machine, before the dynamic linker gets it. */
 import { ownMachine, readElf } from './elf.js';
+import { ownPlatform } from './platform.js';
 
 /**
  * What cannot work about a library or addon, null when nothing is found. The linker maps a file that
  * is cut off and then ends the process with a bus error, so it must not get one. Looks at ELF files
- * alone, which is what Linux has.
+ * alone.
  */
 export function nativeFileProblem(path: string): string | null {
-  if (process.platform !== 'linux') return null;
+  if (!ownPlatform.libraries.areElf) return null;
   const file = readElf(path);
   if (typeof file === 'string') return `${path} ${file}`;
   if (file.machine === ownMachine) return null;

@@ -1,5 +1,6 @@
 /** How to set up a machine that has no network, or none of the means to fetch a wheel. */
 import { libtorchVersion } from './package.js';
+import { ownPlatform } from './platform.js';
 
 /** What pip is asked for. */
 export function torchRequirement(variant: 'cpu' | 'cuda'): string {
@@ -8,13 +9,9 @@ export function torchRequirement(variant: 'cpu' | 'cuda'): string {
   return `torch${variant === 'cpu' ? '==' : '==='}${libtorchVersion}`;
 }
 
-/** The tags of wheels for Linux that torch and NVIDIA's libraries have; pip takes no other than told. */
-const linuxTags = ['2_28', '2_27', '2_25', '2_18', '2_17'].map((tag) => `manylinux_${tag}`);
-
 /** Our use of the wheel runs no Python, so one for any Python does. */
 export function anyPython(): readonly string[] {
-  const machine = process.arch === 'arm64' ? 'aarch64' : 'x86_64';
-  const platforms = [...linuxTags, 'manylinux2014'].map((tag) => `--platform=${tag}_${machine}`);
+  const platforms = ownPlatform.system.pipTags.map((tag) => `--platform=${tag}`);
   return ['--python-version=3.12', ...platforms];
 }
 

@@ -7,13 +7,35 @@ import { dirname } from 'node:path';
 import { processLibc } from './libc.js';
 import { moduleFile } from './moduleFile.js';
 
-/** The names of libtorch's libraries on one operating system. */
+/** Libtorch's libraries on one operating system. */
 export interface LibraryNames {
   readonly c10: string;
   readonly torchCpu: string;
   readonly torchCuda: string;
   /** The library of the NVIDIA driver; null where there is none. */
   readonly cudaDriver: string | null;
+  /** Fits the name of any library. */
+  readonly any: RegExp;
+  /** Fits the libraries that libtorch for the CPU consists of. */
+  readonly cpu: RegExp;
+  /** Fits, within a linker's complaint, a library that NVIDIA's wheels bring. */
+  readonly nvidia: RegExp;
+  /** Whether they are ELF files, which can be looked at before they are opened. */
+  readonly areElf: boolean;
+}
+
+/** What an operating system tells of its machine, and how wheels for it are called. */
+export interface SystemFacts {
+  /** A file with a line of the processor's features; null where there is none. */
+  readonly processorFile: string | null;
+  /** A file that is there when an NVIDIA driver is; null where there is none. */
+  readonly nvidiaFile: string | null;
+  /** The platform tags of wheels for it, without the processor. */
+  readonly wheelTags: RegExp;
+  /** The processor, as at the end of such a tag. */
+  readonly wheelMachine: string;
+  /** What pip has to be told on another machine, which takes no other tags than told. */
+  readonly pipTags: readonly string[];
 }
 
 /** One kind of machine. */
@@ -32,6 +54,7 @@ export interface Platform {
   /** npm package with the CPU libraries of libtorch. */
   readonly libtorchPackage: string;
   readonly libraries: LibraryNames;
+  readonly system: SystemFacts;
   /** Whether its packages are made and tested. The others are prepared only. */
   readonly released: boolean;
 }
@@ -41,24 +64,61 @@ const linuxLibraries: LibraryNames = {
   torchCpu: 'libtorch_cpu.so',
   torchCuda: 'libtorch_cuda.so',
   cudaDriver: 'libcuda.so.1',
+  any: /\.so(\.|$)/,
+  cpu: /^lib(c10|torch_cpu|gomp[-.\w]*|iomp5)\.so[.\d]*$/,
+  nvidia: /\blib(cu|nv)\w+\.so/,
+  areElf: true,
 };
 const macLibraries: LibraryNames = {
   c10: 'libc10.dylib',
   torchCpu: 'libtorch_cpu.dylib',
   torchCuda: 'libtorch_cuda.dylib',
   cudaDriver: null,
+  any: /\.dylib$/,
+  cpu: /^lib(c10|torch_cpu|i?omp5?)\.dylib$/,
+  nvidia: /(?!)/,
+  areElf: false,
 };
 const windowsLibraries: LibraryNames = {
   c10: 'c10.dll',
   torchCpu: 'torch_cpu.dll',
   torchCuda: 'torch_cuda.dll',
   cudaDriver: 'nvcuda.dll',
+  any: /\.dll$/i,
+  cpu: /^(c10|torch_cpu|libiomp5md|uv|fbgemm|asmjit)\.dll$/i,
+  nvidia: /\b(cu|nv)\w+\.dll/i,
+  areElf: false,
+};
+
+function linuxSystem(machine: string): SystemFacts {
+  // Those that torch and NVIDIA's libraries have.
+  const versions = ['_2_28', '_2_27', '_2_25', '_2_18', '_2_17', '2014'];
+  return {
+    processorFile: '/proc/cpuinfo',
+    nvidiaFile: '/proc/driver/nvidia/version',
+    wheelTags: /^(manylinux|linux)/,
+    wheelMachine: machine,
+    pipTags: versions.map((version) => `manylinux${version}_${machine}`),
+  };
+}
+const nothingTold = { processorFile: null, nvidiaFile: null };
+const macSystem: SystemFacts = {
+  ...nothingTold,
+  wheelTags: /^macosx/,
+  wheelMachine: 'arm64',
+  pipTags: ['macosx_11_0_arm64'],
+};
+const windowsSystem: SystemFacts = {
+  ...nothingTold,
+  wheelTags: /^win/,
+  wheelMachine: 'amd64',
+  pipTags: ['win_amd64'],
 };
 
 function platform(
   os: NodeJS.Platform,
   cpu: NodeJS.Architecture,
-  rest: Pick<Platform, 'title' | 'libc' | 'libraries' | 'released'>,
+  rest: Pick<Platform, 'title' | 'libc' | 'libraries' | 'system' | 'released'>,
 ): Platform {
   const name = `${os}-${cpu}`;
   return {
@@ -77,24 +137,28 @@ export const platforms: readonly Platform[] = [
     title: 'Linux on x86-64',
     libc: 'glibc',
     libraries: linuxLibraries,
+    system: linuxSystem('x86_64'),
     released: true,
   }),
   platform('linux', 'arm64', {
     title: 'Linux on 64-bit ARM',
     libc: 'glibc',
     libraries: linuxLibraries,
+    system: linuxSystem('aarch64'),
     released: false,
   }),
   platform('darwin', 'arm64', {
     title: 'macOS on Apple silicon',
     libc: null,
     libraries: macLibraries,
+    system: macSystem,
     released: false,
   }),
   platform('win32', 'x64', {
     title: 'Windows on x86-64',
     libc: null,
     libraries: windowsLibraries,
+    system: windowsSystem,
     released: false,
   }),
 ];
@@ -106,6 +170,7 @@ export const ownPlatform: Platform =
     title: `${process.platform} on ${process.arch}`,
     libc: null,
     libraries: linuxLibraries,
+    system: linuxSystem(process.arch),
     released: false,
   });
 

@@ -9,6 +9,7 @@ import { compareVersions } from './elf.js';
 import { TorchError } from './errors.js';
 import { connectionFault, isUrl, plainUrl, request } from './http.js';
 import { type Requirement, satisfies } from './requirement.js';
+import { ownPlatform } from './platform.js';
 
 /** A wheel on an index. */
 export interface WheelFile {
@@ -91,7 +92,7 @@ function notThere(index: string, what: string, all: readonly WheelFile[]): Torch
       : `it has the versions ${versions.slice(-8).join(', ')}`;
   return new TorchError(
     'ERR_NATIVE_LOAD',
-    `the index ${plainUrl(index)} has no wheel of ${what} for ${platformTagEnd() || process.platform}: ${there}`,
+    `the index ${plainUrl(index)} has no wheel of ${what} for ${ownPlatform.title}: ${there}`,
   );
 }
 
@@ -172,14 +173,9 @@ function filesOfHtml(body: string): readonly JsonFile[] {
 function usableVersion(filename: string): string | null {
   const match = /^[^-]+-([^-]+)(?:-\d[^-]*)?-[^-]+-[^-]+-([^-]+)\.whl$/.exec(filename);
   if (match?.[1] === undefined || match[2] === undefined) return null;
-  const end = platformTagEnd();
+  const { wheelTags, wheelMachine } = ownPlatform.system;
   const fits = match[2]
     .split('.')
-    .some((tag) => tag === 'any' || (/^(manylinux|linux)/.test(tag) && tag.endsWith(end)));
+    .some((tag) => tag === 'any' || (wheelTags.test(tag) && tag.endsWith(`_${wheelMachine}`)));
   return fits ? match[1] : null;
-}
-
-function platformTagEnd(): string {
-  const machine = { x64: 'x86_64', arm64: 'aarch64' }[process.arch as string];
-  return machine === undefined || process.platform !== 'linux' ? `_${process.arch}` : `_${machine}`;
 }
