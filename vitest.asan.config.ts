@@ -13,6 +13,8 @@ const left: Record<string, string> = {
     'kills processes that write files; no native code of ours',
   'tests/e2e/readme.test.ts': 'runs the blocks of the guides, which take minutes when instrumented',
   'tests/e2e/troubleshooting.test.ts': 'causes the faults that users have with the ordinary build',
+  'tests/unit/nativeCopies.test.ts':
+    'tells the copies of loops apart by fused sums, which the compiler makes from -O2 on only',
   'tests/leak/**': 'measures memory, which the quarantine of freed blocks distorts',
 };
 
