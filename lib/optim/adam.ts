@@ -31,6 +31,11 @@ interface AdamState {
   readonly exp_avg_sq: Tensor;
 }
 
+/** Whether `adam_rows_` is made for tables of this dtype and device. @internal */
+export function hasRowUpdate({ dtype, device }: Tensor): boolean {
+  return device === 'cpu' && (dtype === 'float32' || dtype === 'float64');
+}
+
 /**
  * Adam (Kingma and Ba 2015, algorithm 1; paper, section 5.3), by libtorch's fused kernel: one
  * native call for all parameters of a group.
@@ -128,10 +133,8 @@ export class Adam extends Optimizer<AdamSettings> {
 
   /** Rows without gradient stay as they are only if nothing else moves them. */
   protected override takesSparse(group: ParameterGroup<AdamSettings>, gradient: Tensor): boolean {
-    // What `adam_rows_` is made for; weight decay moves every row.
-    const { dtype, device } = gradient;
-    const isWide = dtype === 'float32' || dtype === 'float64';
-    return group.weightDecay === 0 && isWide && device === 'cpu';
+    // Weight decay moves every row.
+    return group.weightDecay === 0 && hasRowUpdate(gradient);
   }
 
   /** Dense Adam's result for a table of which this step has the gradients of some rows. */

@@ -1,21 +1,17 @@
 /** Whether the libraries of a libtorch are whole, and for this machine. Nothing is loaded. */
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { ownMachine, readElf } from './elf.js';
+import { readElf } from './elf.js';
 import type { LibtorchFolder } from './libtorchFolder.js';
+import { nativeFileProblem } from './nativeFile.js';
 import { ownPlatform } from './platform.js';
 
-/** What cannot work about the libraries, null when nothing is found. Looks at ELF files alone. */
+/** What cannot work about the libraries, null when nothing is found. */
 export function libraryProblem({ libraries, cuda }: LibtorchFolder): string | null {
-  const { c10, torchCpu, torchCuda, areElf } = ownPlatform.libraries;
-  if (!areElf) return null;
+  const { c10, torchCpu, torchCuda } = ownPlatform.libraries;
   for (const name of [c10, torchCpu, ...(cuda ? [torchCuda] : [])]) {
-    const path = join(libraries, name);
-    const file = readElf(path);
-    if (typeof file === 'string') return `${path} ${file}`;
-    if (file.machine !== ownMachine) {
-      return `${path} is for ${file.machine} processors, this is Node.js for ${ownMachine}`;
-    }
+    const problem = nativeFileProblem(join(libraries, name));
+    if (problem !== null) return problem;
   }
   return null;
 }

@@ -1,5 +1,6 @@
 import { Embedding } from '../nn/embedding.js';
 import type { Transformer } from '../nn/transformer.js';
+import { hasRowUpdate } from '../optim/adam.js';
 
 /**
  * Gives the model's embeddings sparse gradients, as our Adam takes them: a batch uses few rows of a
@@ -13,8 +14,7 @@ export function useSparseEmbeddings(model: Transformer): () => void {
   const changed = model
     .modules()
     .filter((module): module is Embedding => module instanceof Embedding)
-    .filter(({ weight }) => weight !== generatorWeight && weight.device === 'cpu')
-    .filter(({ weight: { dtype } }) => dtype === 'float32' || dtype === 'float64')
+    .filter(({ weight }) => weight !== generatorWeight && hasRowUpdate(weight))
     .filter(({ sparseGradient }) => !sparseGradient);
   for (const embedding of changed) embedding.sparseGradient = true;
   return () => {
