@@ -27,31 +27,50 @@ export async function makeBatches(
   data: string,
   count: number,
 ): Promise<BatchFile> {
-  const folder = join(data, folders[size.corpus]);
-  await access(folder).catch(() => {
-    throw new Error(
-      `the corpus ${folder} is not there; --data or TORCHFORMER_BENCH_DATA names the folder with ` +
-        Object.values(folders).join(' and '),
-    );
-  });
-  const corpus = size.corpus === 'multi30k' ? multi30k : tatoeba;
-  const { bos, eos, pairs } = await corpus(folder, size.model.vocabSize);
+  const { vocabSize } = size.model;
+  const { bos, eos, pairs, ids } = await encodeCorpus(size.corpus, vocabSize, data);
+  if (ids !== vocabSize) throw new Error(`the vocabulary has ${ids} ids, not ${vocabSize}`);
   const needed = count * size.batchSize;
   if (pairs.length < needed) {
     throw new Error(`${size.corpus} has ${pairs.length} usable pairs, ${needed} are needed`);
   }
-  // The files are sorted, one by length; a training shuffles them.
-  new SeededRandom(1).shuffle(pairs);
   const batches = Array.from({ length: count }, (_, index) =>
     pairs.slice(index * size.batchSize, (index + 1) * size.batchSize),
   );
   return { bos, eos, batches };
 }
 
-interface EncodedCorpus {
-  bos: number;
-  eos: number;
-  pairs: IdPair[];
+/** A corpus as ids. */
+export interface EncodedCorpus {
+  readonly bos: number;
+  readonly eos: number;
+  readonly pairs: readonly IdPair[];
+  /** Of the vocabulary; fewer than asked for where the texts have no more. */
+  readonly ids: number;
+}
+
+/**
+ * All pairs of a corpus in a random order, the same at every call: the files are sorted, one by
+ * length, and a training shuffles them.
+ *
+ * @throws Error that names the file when the corpus or the tokenizer is missing
+ */
+export async function encodeCorpus(
+  name: TrainSize['corpus'],
+  vocabSize: number,
+  data: string,
+): Promise<EncodedCorpus> {
+  const folder = join(data, folders[name]);
+  await access(folder).catch(() => {
+    throw new Error(
+      `the corpus ${folder} is not there; --data or TORCHFORMER_BENCH_DATA names the folder with ` +
+        Object.values(folders).join(' and '),
+    );
+  });
+  const corpus = await (name === 'multi30k' ? multi30k : tatoeba)(folder, vocabSize);
+  const pairs = [...corpus.pairs];
+  new SeededRandom(1).shuffle(pairs);
+  return { ...corpus, pairs };
 }
 
 /** German to English, with a byte-level BPE vocabulary of its own training texts. */
@@ -64,15 +83,13 @@ async function multi30k(folder: string, vocabSize: number): Promise<EncodedCorpu
   const [sources, targets] = await Promise.all([lines('de'), lines('en')]);
   const texts: TextPair[] = sources.map((src, row) => ({ src, tgt: targets[row] ?? '' }));
   const tokenizer = Tokenizer.fromJson(await trainBpe([...sources, ...targets], { vocabSize }));
-  if (tokenizer.vocabSize !== vocabSize) {
-    throw new Error(`the BPE vocabulary has ${tokenizer.vocabSize} ids, not ${vocabSize}`);
-  }
   const specialIds = findSpecialIds(tokenizer);
   const { pairs } = await encodePairs(texts, { tokenizer, specialIds, maxLength: longest });
   return {
     bos: specialIds.bos,
     eos: specialIds.eos,
     pairs: pairs.map(({ src, tgt }) => ({ src, tgt })),
+    ids: tokenizer.vocabSize,
   };
 }
 
@@ -98,5 +115,5 @@ async function tatoeba(folder: string, vocabSize: number): Promise<EncodedCorpus
   const pairs = src
     .map((ids, row): IdPair => ({ src: ids, tgt: tgt[row]! }))
     .filter((pair) => pair.src.length <= longest && pair.tgt.length <= longest);
-  return { bos, eos, pairs };
+  return { bos, eos, pairs, ids: vocabSize };
 }
