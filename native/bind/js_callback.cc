@@ -3,6 +3,10 @@
 #include <torch/csrc/autograd/function.h>
 #include <torch/csrc/autograd/functions/utils.h>
 
+#include <memory>
+#include <type_traits>
+#include <utility>
+
 #include "environment.h"
 #include "errors.h"
 #include "js_values.h"
@@ -151,6 +155,18 @@ Napi::Value removeHook(const Napi::CallbackInfo& info) {
   return info.Env().Undefined();
 }
 
+// Newer versions of libtorch count references to a node inside of it; 2.11 leaves that to
+// shared_ptr, with a deleter that takes long graphs apart without recursion.
+template <class T, class... Arguments>
+auto makeNode(Arguments&&... arguments) {
+  if constexpr (std::is_base_of_v<c10::intrusive_ptr_target, torch::autograd::Node>) {
+    return c10::make_intrusive<T>(std::forward<Arguments>(arguments)...);
+  } else {
+    auto made = std::make_unique<T>(std::forward<Arguments>(arguments)...);
+    return std::shared_ptr<T>(made.release(), [](T* node) { deleteNode(node); });
+  }
+}
+
 // The node of a function whose backward is JS.
 class JsNode final : public torch::autograd::Node {
  public:
@@ -192,9 +208,8 @@ Napi::Value attachBackward(const Napi::CallbackInfo& info) {
   Environment& environment = Environment::of(info.Env());
   const variable_list inputs = readTensors(environment, info[1], "inputs");
   const variable_list outputs = readTensors(environment, info[2], "outputs");
-  const auto node =
-      c10::make_intrusive<JsNode>(environment, stringOf(info[0], "name"),
-                                  info[3].As<Napi::Function>(), info[4].As<Napi::Function>());
+  const auto node = makeNode<JsNode>(environment, stringOf(info[0], "name"),
+                                     info[3].As<Napi::Function>(), info[4].As<Napi::Function>());
   node->set_next_edges(torch::autograd::collect_next_edges(inputs));
   const Napi::Array results = Napi::Array::New(info.Env(), outputs.size());
   for (size_t i = 0; i < outputs.size(); i++) {
