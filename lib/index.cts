@@ -43,6 +43,7 @@ declare namespace torchformer {
   type CreateOptions = esm.CreateOptions;
   type CrossEntropyLoss = esm.CrossEntropyLoss;
   type CrossEntropyOptions = esm.CrossEntropyOptions;
+  type CudaMemory = esm.CudaMemory;
   type CumulateOptions = esm.CumulateOptions;
   type DType = esm.DType;
   type DataReport = esm.DataReport;
@@ -50,6 +51,7 @@ declare namespace torchformer {
   type Decoder = esm.Decoder;
   type DecoderLayer = esm.DecoderLayer;
   type Device = esm.Device;
+  type DeviceChoice = esm.DeviceChoice;
   type DiagonalOptions = esm.DiagonalOptions;
   type Dims = esm.Dims;
   type DivOptions = esm.DivOptions;
@@ -65,6 +67,7 @@ declare namespace torchformer {
   type ExamineOptions = esm.ExamineOptions;
   type FitOptions = esm.FitOptions;
   type FitResult = esm.FitResult;
+  type Float32Precision = esm.Float32Precision;
   type FloatScalar = esm.FloatScalar;
   type FloatingDType = esm.FloatingDType;
   type ForwardHook<M extends Module> = esm.ForwardHook<M>;

@@ -1,6 +1,6 @@
 /** Values of command-line flags: text in, checked value out. */
 import { InvalidArgumentError } from 'commander';
-import type { Device } from '../tensor/device.js';
+import { isDeviceName, type DeviceChoice } from '../tensor/device.js';
 
 /** An integer from `minimum` to `maximum`. */
 export function integer(minimum: number, maximum = Number.MAX_SAFE_INTEGER) {
@@ -32,12 +32,10 @@ export function probability(text: string): number {
   return value;
 }
 
-/** `cpu`, `cuda` or `cuda:1`. */
-export function deviceName(text: string): Device {
-  if (!/^(cpu|cuda(:\d{1,3})?)$/.test(text)) {
-    throw new InvalidArgumentError('It must be cpu, cuda or cuda:<number>.');
-  }
-  return text as Device;
+/** `auto`, `cpu`, `cuda` or `cuda:1`. */
+export function deviceName(text: string): DeviceChoice {
+  if (isDeviceName(text)) return text;
+  throw new InvalidArgumentError('It must be auto, cpu, cuda or cuda:<number>.');
 }
 
 /** The dtypes that training knows. */

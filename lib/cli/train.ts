@@ -14,7 +14,7 @@ import { noam } from '../optim/schedule.js';
 import { ones } from '../tensor/create.js';
 import { manualSeed } from '../tensor/random.js';
 import { setNumThreads } from '../tensor/threads.js';
-import type { Device } from '../tensor/device.js';
+import type { DeviceChoice } from '../tensor/device.js';
 import { RunFolder } from '../train/runFolder.js';
 import { Trainer } from '../train/trainer.js';
 import { warmup } from '../train/warmup.js';
@@ -55,7 +55,7 @@ interface TrainFlags extends ModelFlags {
   clip?: number;
   samples: number;
   seed: number;
-  device: Device;
+  device: DeviceChoice;
   dtype: 'float32' | 'float64' | 'bfloat16';
   threads?: number;
 }
@@ -157,7 +157,12 @@ export function registerTrain(program: Command): void {
     )
     .option('--samples <count>', 'validation sources to translate after each epoch', integer(0), 3)
     .option('--seed <number>', 'of weights, order and dropout', integer(0), 1)
-    .option('--device <name>', 'cpu, cuda or cuda:<number>', deviceName, 'cpu')
+    .option(
+      '--device <name>',
+      'cpu, cuda, cuda:<number>, or auto: a GPU if there is one',
+      deviceName,
+      'cpu',
+    )
     .option(
       '--dtype <type>',
       'float32, float64, or bf16: products in bfloat16, all else in float32',

@@ -2,7 +2,7 @@
 import type { Command } from 'commander';
 import { StringDecoder } from 'node:string_decoder';
 import { TextTooLongError, Translator, type TranslateOptions } from '../decode/translator.js';
-import type { Device } from '../tensor/device.js';
+import type { DeviceChoice } from '../tensor/device.js';
 import { setNumThreads } from '../tensor/threads.js';
 import { deviceName, integer, nonEmpty } from './flagValues.js';
 import { withInterrupts } from './signals.js';
@@ -11,7 +11,7 @@ interface TranslateFlags {
   model: string;
   batchSize: number;
   maxLength?: number;
-  device: Device;
+  device: DeviceChoice;
   threads?: number;
 }
 
@@ -33,7 +33,12 @@ export function registerTranslate(program: Command): void {
       "most tokens of an output (default: the model's longest)",
       integer(1),
     )
-    .option('--device <name>', 'cpu, cuda or cuda:<number>', deviceName, 'cpu')
+    .option(
+      '--device <name>',
+      'cpu, cuda, cuda:<number>, or auto: a GPU if there is one',
+      deviceName,
+      'cpu',
+    )
     .option(
       '--threads <count>',
       "threads for one operation (default: libtorch's choice)",

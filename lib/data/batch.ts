@@ -2,7 +2,7 @@ import { paddingMask, targetMask } from '../nn/mask.js';
 import { checkArray, checkInteger } from '../runtime/options.js';
 import { tensor } from '../tensor/create.js';
 import { call } from '../tensor/dispatch.js';
-import { checkDevice, type Device } from '../tensor/device.js';
+import { checkDevice, type DeviceChoice } from '../tensor/device.js';
 import type { Tensor } from '../tensor/tensor.js';
 import { checkTokenPairs } from './checkData.js';
 import type { TokenPair } from './dataset.js';
@@ -49,11 +49,15 @@ export interface Batch {
  * @throws RangeError without pairs, or for a target with nothing to predict
  * @throws TypeError, RangeError for what is no id
  */
-export function makeBatch(pairs: readonly TokenPair[], pad: number, device: Device = 'cpu'): Batch {
+export function makeBatch(
+  pairs: readonly TokenPair[],
+  pad: number,
+  device: DeviceChoice = 'cpu',
+): Batch {
   const owner = 'makeBatch';
   checkTokenPairs(owner, pairs);
   checkInteger(owner, 'pad', pad, 0);
-  checkDevice(owner, 'device', device);
+  const place = checkDevice(owner, 'device', device);
   if (pairs.length === 0) throw new RangeError('makeBatch: a batch needs at least one pair');
   let ntokens = 0;
   for (const { tgt, row } of pairs) {
@@ -65,20 +69,20 @@ export function makeBatch(pairs: readonly TokenPair[], pad: number, device: Devi
   const src = padSequences(
     pairs.map((pair) => pair.src),
     pad,
-    device,
+    place,
   );
   const tgt = padSequences(
     pairs.map((pair) => pair.tgt.slice(0, -1)),
     pad,
-    device,
+    place,
   );
   const tgtY = padSequences(
     pairs.map((pair) => pair.tgt.slice(1)),
     pad,
-    device,
+    place,
   );
   const tensors = { src, tgt, tgtY, srcMask: paddingMask(src, pad), tgtMask: targetMask(tgt, pad) };
-  const packed = device === 'cpu' ? packPairs(pairs, pad) : null;
+  const packed = place === 'cpu' ? packPairs(pairs, pad) : null;
   const dispose = (): void => {
     for (const part of Object.values(tensors)) part.dispose();
     if (packed !== null) disposePacked(packed);
@@ -118,7 +122,7 @@ function attachPacked(batch: Batch, tensors: BatchTensors, packed: PackedBatch):
 export function padSequences(
   sequences: readonly (readonly number[])[],
   pad: number,
-  device: Device = 'cpu',
+  device: DeviceChoice = 'cpu',
 ): Tensor {
   const owner = 'padSequences';
   checkArray(owner, 'sequences', sequences, 'an array of arrays of ids');

@@ -1,5 +1,5 @@
 import { checkBoolean, checkInstance, checkInteger, checkOptions } from '../runtime/options.js';
-import { checkDevice, type Device } from '../tensor/device.js';
+import { checkDevice, type DeviceChoice } from '../tensor/device.js';
 import { makeBatch, type Batch } from './batch.js';
 import { TranslationDataset, type TokenPair } from './dataset.js';
 import { SeededRandom } from './seededRandom.js';
@@ -32,7 +32,7 @@ export interface BatchOptions {
    */
   bucket?: boolean | number | undefined;
   /** Where the tensors are. Default `'cpu'`. */
-  device?: Device | undefined;
+  device?: DeviceChoice | undefined;
 }
 
 /** The batches of one pass. Each loop over it makes fresh tensors, which the caller disposes. */

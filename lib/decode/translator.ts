@@ -16,8 +16,9 @@ import {
   checkRequiredOptions,
   checkSignal,
   checkStrings,
+  orDefault,
 } from '../runtime/options.js';
-import { checkDevice, type Device } from '../tensor/device.js';
+import { checkDevice, type DeviceChoice } from '../tensor/device.js';
 import { tidy } from '../tensor/scope.js';
 import { checkModel } from '../nn/checkModel.js';
 import { greedy, type Decoded } from './greedy.js';
@@ -118,12 +119,11 @@ export class Translator {
    */
   static async load(
     folder: string,
-    options: { device?: Device | undefined } = {},
+    options: { device?: DeviceChoice | undefined } = {},
   ): Promise<Translator> {
     checkPath('Translator.load', 'folder', folder);
     checkOptions('Translator.load', options, ['device']);
-    const { device = 'cpu' } = options;
-    checkDevice('Translator.load', 'device', device);
+    const device = checkDevice('Translator.load', 'device', orDefault(options.device, 'cpu'));
     const { model, tokenizer, config, folder: found } = await loadModel(folder, { device });
     try {
       if (tokenizer === null) {

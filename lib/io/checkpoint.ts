@@ -9,8 +9,8 @@ import { sharedVocabSize, vocabSizes } from '../nn/modelOptions.js';
 import type { Transformer } from '../nn/transformer.js';
 import { exchangePaths } from '../runtime/load.js';
 import { checkModel } from '../nn/checkModel.js';
-import { checkOptions, checkPath } from '../runtime/options.js';
-import { checkDevice, type Device } from '../tensor/device.js';
+import { checkOptions, checkPath, orDefault } from '../runtime/options.js';
+import { checkDevice, type Device, type DeviceChoice } from '../tensor/device.js';
 import { getRngState, setRngState } from '../tensor/random.js';
 import { saveFault, writeAndFlush } from './atomicFile.js';
 import {
@@ -122,12 +122,11 @@ export async function saveModel(
  */
 export async function loadModel(
   folder: string,
-  options: { device?: Device } = {},
+  options: { device?: DeviceChoice } = {},
 ): Promise<LoadedModel> {
   checkOptions('loadModel', options, ['device']);
   checkPath('loadModel', 'folder', folder);
-  const { device = 'cpu' } = options;
-  checkDevice('loadModel', 'device', device);
+  const device = checkDevice('loadModel', 'device', orDefault(options.device, 'cpu'));
   const found = await findModelFolder(folder);
   const { config, tokenizerText, weights } = await readFolder(found, openFiles, (files) =>
     files.weights.close(),

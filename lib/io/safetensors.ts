@@ -3,7 +3,7 @@ import { open, type FileHandle } from 'node:fs/promises';
 import { checkObject, checkOptions, checkPath, describe } from '../runtime/options.js';
 import { checkTensor } from '../tensor/check.js';
 import { empty, fromBytes } from '../tensor/create.js';
-import type { Device } from '../tensor/device.js';
+import type { DeviceChoice } from '../tensor/device.js';
 import { tidy } from '../tensor/scope.js';
 import type { Tensor } from '../tensor/tensor.js';
 import { writeFileAtomically, type ByteSink } from './atomicFile.js';
@@ -115,7 +115,7 @@ export class SafetensorsFile {
    * @throws TorchError ERR_CHECKPOINT for an unknown name, an element type that tensors here
    *   cannot have, or a file that has become shorter since it was opened
    */
-  async tensor(name: string, options: { device?: Device | undefined } = {}): Promise<Tensor> {
+  async tensor(name: string, options: { device?: DeviceChoice | undefined } = {}): Promise<Tensor> {
     checkOptions('SafetensorsFile.tensor', options, ['device']);
     const { device = 'cpu' } = options;
     const entry = this.#entry(name);
@@ -151,7 +151,7 @@ export class SafetensorsFile {
   }
 
   /** Reads all tensors: a state dict for `loadStateDict`. */
-  async tensors(options: { device?: Device | undefined } = {}): Promise<Map<string, Tensor>> {
+  async tensors(options: { device?: DeviceChoice | undefined } = {}): Promise<Map<string, Tensor>> {
     const read = new Map<string, Tensor>();
     try {
       for (const name of this.#entries.keys()) read.set(name, await this.tensor(name, options));

@@ -1,4 +1,5 @@
 /** Checks of tensors at the doors of modules. They cost a few native reads and no computation. */
+import { TorchError } from '../runtime/errors.js';
 import { describe } from '../runtime/options.js';
 import { checkTensor, formatShape } from '../tensor/check.js';
 import type { Tensor } from '../tensor/tensor.js';
@@ -8,7 +9,7 @@ import { isModule } from './registration.js';
 /**
  * Checks an input whose last dimension has a fixed size and that meets a weight.
  *
- * @throws RangeError naming both sizes, TypeError naming both dtypes or devices
+ * @throws RangeError naming both sizes, TypeError naming both dtypes, TorchError ERR_DEVICE both devices
  */
 export function checkFeatures(
   owner: string,
@@ -27,7 +28,7 @@ export function checkFeatures(
   checkAlike(owner, name, input, 'the weights', weight);
 }
 
-/** @throws TypeError when two tensors differ in dtype or device */
+/** @throws TypeError when two tensors differ in dtype, TorchError ERR_DEVICE in device */
 export function checkAlike(
   owner: string,
   name: string,
@@ -44,7 +45,7 @@ export function checkAlike(
   checkSameDevice(owner, name, tensor, otherName, other);
 }
 
-/** @throws TypeError when two tensors are on different devices */
+/** @throws TorchError ERR_DEVICE when two tensors are on different devices, naming both */
 export function checkSameDevice(
   owner: string,
   name: string,
@@ -53,7 +54,8 @@ export function checkSameDevice(
   other: Tensor,
 ): void {
   if (tensor.device === other.device) return;
-  throw new TypeError(
+  throw new TorchError(
+    'ERR_DEVICE',
     `${owner}: ${name} is on ${tensor.device} but ${otherName} are on ${other.device}; ` +
       `move one: ${name}.to({ device: '${other.device}' }) or module.to({ device: '${tensor.device}' })`,
   );

@@ -14,7 +14,7 @@
 import { checkInteger, checkString, describe } from '../runtime/options.js';
 import { checkTensor, formatShape } from '../tensor/check.js';
 import { ones } from '../tensor/create.js';
-import type { Device } from '../tensor/device.js';
+import type { DeviceChoice } from '../tensor/device.js';
 import { callTensor } from '../tensor/dispatch.js';
 import { isFloatingPoint } from '../tensor/dtype.js';
 import { tidy } from '../tensor/scope.js';
@@ -54,7 +54,7 @@ export function paddingMask(ids: Tensor, pad: number): Tensor {
  * @returns bool `[1, size, size]`, true on and below the diagonal
  * @throws TypeError, RangeError for a size or device that is none
  */
-export function subsequentMask(size: number, options: { device?: Device } = {}): Tensor {
+export function subsequentMask(size: number, options: { device?: DeviceChoice } = {}): Tensor {
   checkInteger('subsequentMask', 'size', size, 0);
   return tidy(() => callTensor('aten::tril', ones([1, size, size], { ...options, dtype: 'bool' })));
 }

@@ -1,7 +1,7 @@
 import { checkInteger, checkOptions, checkString, describe } from '../runtime/options.js';
 import { checkBoolean } from '../tensor/check.js';
 import type { RemovableHook } from '../tensor/autogradFunction.js';
-import type { Device } from '../tensor/device.js';
+import type { Device, DeviceChoice } from '../tensor/device.js';
 import { isFloatingPoint } from '../tensor/dtype.js';
 import type { DType } from '../tensor/dtype.js';
 import type { Tensor } from '../tensor/tensor.js';
@@ -207,11 +207,12 @@ export class Module extends ModuleTree {
    * `to({ device, dtype })`, `to('cuda:0')`, `to('bfloat16')`, `to('cuda:0', 'bfloat16')` or
    * `to(tensor)` for that tensor's device and dtype.
    *
-   * @throws TypeError for a device or dtype that is none; TorchError ERR_CUDA_UNAVAILABLE
+   * @throws TypeError for a device or dtype that is none; RangeError for the number of a GPU that is
+   *   not there; TorchError ERR_CUDA_UNAVAILABLE
    */
   to(target: ModuleTarget | FloatingDType | Tensor): this;
-  to(device: Device, dtype?: FloatingDType): this;
-  to(target: ModuleTarget | Device | FloatingDType | Tensor, dtype?: FloatingDType): this {
+  to(device: DeviceChoice, dtype?: FloatingDType): this;
+  to(target: ModuleTarget | DeviceChoice | FloatingDType | Tensor, dtype?: FloatingDType): this {
     moveModule(this, checkedTarget(target, dtype), deriveBufferOf);
     return this;
   }

@@ -1,7 +1,7 @@
-import { checkOptions, describe } from '../runtime/options.js';
+import { checkBoolean, checkOptions, describe } from '../runtime/options.js';
 import { noGrad } from '../tensor/autograd.js';
-import { checkDevice } from '../tensor/device.js';
-import type { Device } from '../tensor/device.js';
+import { checkDevice, deviceNames } from '../tensor/device.js';
+import type { Device, DeviceChoice } from '../tensor/device.js';
 import { native } from '../tensor/dispatch.js';
 import { isFloatingPoint } from '../tensor/dtype.js';
 import type { DType } from '../tensor/dtype.js';
@@ -16,15 +16,20 @@ export type FloatingDType = 'float32' | 'float64' | 'float16' | 'bfloat16';
 
 /** Where a module's tensors go: `module.to({ device: 'cuda:0', dtype: 'bfloat16' })`. */
 export interface ModuleTarget {
-  /** `'cpu'`, `'cuda'`, `'cuda:1'`; default: each tensor stays where it is */
-  device?: Device;
+  /** `'cpu'`, `'cuda'`, `'cuda:1'`, `'auto'`; default: each tensor stays where it is */
+  device?: DeviceChoice;
   /** a floating dtype; integer and bool buffers keep theirs; default: unchanged */
   dtype?: DType;
+  /** as for {@link Tensor.to}; default false */
+  nonBlocking?: boolean;
 }
+
+/** A target whose device is one of those that are there. */
+export type CheckedTarget = Omit<ModuleTarget, 'device'> & { readonly device?: Device };
 
 const floatingDTypes: readonly string[] = ['float32', 'float64', 'float16', 'bfloat16'];
 const targets =
-  "a device ('cpu', 'cuda', 'cuda:<number>'), " +
+  `a device (${deviceNames}), ` +
   `a floating dtype (${floatingDTypes.map((name) => `'${name}'`).join(', ')}), ` +
   '{ device, dtype } or a Tensor to be like';
 
@@ -35,19 +40,22 @@ const targets =
  * @throws TypeError for anything else
  */
 export function checkedTarget(
-  first: ModuleTarget | Device | FloatingDType | Tensor,
+  first: ModuleTarget | DeviceChoice | FloatingDType | Tensor,
   second?: FloatingDType,
-): ModuleTarget {
+): CheckedTarget {
   const target = asTarget(first, second);
-  checkOptions('Module.to', target, ['device', 'dtype']);
-  const { device, dtype } = target;
+  checkOptions('Module.to', target, ['device', 'dtype', 'nonBlocking']);
+  const { device, dtype, nonBlocking } = target;
   if (dtype !== undefined && !floatingDTypes.includes(dtype)) {
     throw new TypeError(
       `Module.to: dtype must be one of ${floatingDTypes.join(', ')}, got ${describe(dtype)}`,
     );
   }
-  if (device !== undefined) checkDevice('Module.to', 'device', device);
-  return target;
+  checkBoolean('Module.to', 'nonBlocking', nonBlocking ?? false);
+  const rest = { ...(dtype && { dtype }), ...(nonBlocking && { nonBlocking }) };
+  return device === undefined
+    ? rest
+    : { ...rest, device: checkDevice('Module.to', 'device', device) };
 }
 
 function asTarget(first: unknown, second?: FloatingDType): ModuleTarget {
@@ -55,8 +63,8 @@ function asTarget(first: unknown, second?: FloatingDType): ModuleTarget {
   if (first instanceof Tensor) return { device: first.device, dtype: first.dtype, ...dtype };
   if (typeof first === 'string') {
     if (!floatingDTypes.includes(first)) {
-      if (!/^(cpu|cuda)/.test(first)) throw misfit(first);
-      return { device: first as Device, ...dtype };
+      if (!/^(auto|cpu|cuda)/.test(first)) throw misfit(first);
+      return { device: first as DeviceChoice, ...dtype };
     }
     if (second === undefined) return { dtype: first as DType };
     throw new TypeError(
@@ -77,7 +85,7 @@ function misfit(first: unknown): TypeError {
 }
 
 /** The work of `Module.to`: all or nothing. */
-export function moveModule(module: Module, target: ModuleTarget, derive: DeriveBuffer): void {
+export function moveModule(module: Module, target: CheckedTarget, derive: DeriveBuffer): void {
   tidy(() =>
     noGrad(() => {
       const swaps = conversions(module, target, derive);
@@ -87,7 +95,7 @@ export function moveModule(module: Module, target: ModuleTarget, derive: DeriveB
 }
 
 /** Computes all new values before the first old one goes. */
-function conversions(root: Module, target: ModuleTarget, derive: DeriveBuffer): (() => void)[] {
+function conversions(root: Module, target: CheckedTarget, derive: DeriveBuffer): (() => void)[] {
   const swaps = new Map<Tensor, () => void>();
   for (const { module, registered } of placesBelow(root)) {
     for (const { value } of registered.parameters) {
@@ -119,9 +127,9 @@ function conversions(root: Module, target: ModuleTarget, derive: DeriveBuffer): 
 }
 
 /** The tensor on the target; the very same object when nothing changes. */
-function converted(tensor: Tensor, target: ModuleTarget): Tensor {
+function converted(tensor: Tensor, target: CheckedTarget): Tensor {
   const dtype = isFloatingPoint(tensor.dtype) ? (target.dtype ?? tensor.dtype) : tensor.dtype;
   const device = target.device ?? tensor.device;
   if (dtype === tensor.dtype && device === tensor.device) return tensor;
-  return tensor.detach().to({ dtype, device });
+  return tensor.detach().to({ dtype, device, nonBlocking: target.nonBlocking ?? false });
 }

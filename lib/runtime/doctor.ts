@@ -78,6 +78,8 @@ class Examination {
         : await this.compute(timeout, files, found);
     const facts = probed?.facts ?? [];
     const loaded = factOf(facts, 'loaded');
+    const cuda = factOf(facts, 'cuda');
+    this.wantedGpu(cuda?.problem ?? null);
     const [first] = this.findings;
     return {
       healthy: first === undefined,
@@ -119,8 +121,8 @@ class Examination {
       },
       cuda: {
         opened: loaded?.opened ?? false,
-        available: factOf(facts, 'cuda')?.available ?? false,
-        reason: loaded?.reason ?? 'libtorch was not loaded',
+        available: (cuda?.devices ?? 0) > 0,
+        reason: cuda?.problem ?? loaded?.reason ?? 'libtorch was not loaded',
       },
       devices: facts.flatMap((fact) =>
         fact.kind === 'device'
@@ -180,6 +182,12 @@ class Examination {
       ? `set ${found.place} to a libtorch with CUDA`
       : 'run `npx torchformer setup --cuda`';
     this.find(cudaMissing(found).message, `Set TORCHFORMER_CUDA to 0 or unset it, or ${way}.`);
+  }
+
+  /** Without the variable it is no fault: a machine without a GPU computes on the CPU. */
+  private wantedGpu(problem: string | null): void {
+    if (problem === null || process.env['TORCHFORMER_CUDA'] !== '1') return;
+    this.find(`TORCHFORMER_CUDA=1, but no GPU can be used: ${problem}`, driverAdvice);
   }
 
   /** Loads and multiplies; when CUDA is what crashes, once more without it. */

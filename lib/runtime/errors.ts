@@ -2,6 +2,7 @@
 export type TorchErrorCode =
   | 'ERR_ARGUMENT'
   | 'ERR_CHECKPOINT'
+  | 'ERR_CUDA_LOST'
   | 'ERR_CUDA_UNAVAILABLE'
   | 'ERR_DATA'
   | 'ERR_DEVICE'

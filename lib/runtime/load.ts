@@ -35,6 +35,8 @@ export interface LoadedRuntime {
 export interface CudaDecision {
   readonly open: boolean;
   readonly reason: string;
+  /** What to do where it was not opened and should be; null where it was. */
+  readonly wayOut: string | null;
 }
 
 const require = createRequire(moduleFile);
@@ -86,21 +88,33 @@ export function exchangePaths(first: string, second: string): string | null {
  *   TorchError ERR_CUDA_UNAVAILABLE for 1 when this libtorch has no CUDA library
  */
 export function decideCuda(
-  libtorch: LibtorchFolder,
+  libtorch: LibtorchFolder & { readonly place: string },
   environment: NodeJS.ProcessEnv = process.env,
 ): CudaDecision {
   const wish = cudaWish(environment);
-  if (wish === '0') return { open: false, reason: 'TORCHFORMER_CUDA=0' };
+  if (wish === '0') {
+    return { open: false, reason: 'TORCHFORMER_CUDA=0', wayOut: 'Unset TORCHFORMER_CUDA.' };
+  }
   if (!libtorch.cuda) {
     if (wish === '1') throw cudaMissing(libtorch);
-    return { open: false, reason: 'this libtorch is a CPU build' };
+    return {
+      open: false,
+      reason: 'this libtorch is a CPU build',
+      wayOut: isVariable(libtorch.place)
+        ? `Set ${libtorch.place} to a libtorch with CUDA, or unset it and run \`npx torchformer setup --cuda\`.`
+        : 'Run `npx torchformer setup --cuda`.',
+    };
   }
-  if (wish === '1') return { open: true, reason: 'TORCHFORMER_CUDA=1' };
+  if (wish === '1') return { open: true, reason: 'TORCHFORMER_CUDA=1', wayOut: null };
   const { cudaDriver } = libraries;
   if (cudaDriver === null || !bootstrap().opens(cudaDriver)) {
-    return { open: false, reason: `no NVIDIA driver (${cudaDriver ?? 'none'} does not open)` };
+    return {
+      open: false,
+      reason: `no NVIDIA driver (${cudaDriver ?? 'none'} does not open)`,
+      wayOut: "Install NVIDIA's driver; `nvidia-smi` shows whether it works.",
+    };
   }
-  return { open: true, reason: 'an NVIDIA driver is there' };
+  return { open: true, reason: 'an NVIDIA driver is there', wayOut: null };
 }
 
 /** @throws TypeError for a `TORCHFORMER_CUDA` other than 0, 1 or empty */
@@ -168,7 +182,7 @@ function openLibtorch(
   if (process.env['TORCHFORMER_CUDA'] === '1') {
     throw new TorchError('ERR_CUDA_UNAVAILABLE', `TORCHFORMER_CUDA=1, but ${reason}`);
   }
-  return { open: false, reason };
+  return { open: false, reason, wayOut: '`npx torchformer doctor` tells more.' };
 }
 
 function openingFault(

@@ -214,6 +214,13 @@ export function checkCanRequireGrad(owner: string, dtype: DType): void {
   }
 }
 
+const notOfArguments: ReadonlySet<string> = new Set([
+  'ERR_CUDA_LOST',
+  'ERR_CUDA_UNAVAILABLE',
+  'ERR_DISPOSED',
+  'ERR_OUT_OF_MEMORY',
+]);
+
 /**
  * Runs a native call. When libtorch refuses its arguments, `explain` looks for the fault and
  * throws an error that names the parameter; if it finds none, libtorch's own error stands.
@@ -222,10 +229,7 @@ export function explained<T>(run: () => T, explain: () => void): T {
   try {
     return run();
   } catch (error) {
-    const isArgumentFault =
-      error instanceof TorchError &&
-      error.code !== 'ERR_DISPOSED' &&
-      error.code !== 'ERR_OUT_OF_MEMORY';
+    const isArgumentFault = error instanceof TorchError && !notOfArguments.has(error.code);
     if (isArgumentFault) explain();
     throw error;
   }

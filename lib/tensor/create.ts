@@ -1,5 +1,5 @@
 /** Functions that make tensors. Their options are the same everywhere: {@link CreateOptions}. */
-import { checkInteger, checkOptions, describe } from '../runtime/options.js';
+import { checkInteger, checkOptions, describe, orDefault } from '../runtime/options.js';
 import {
   checkBoolean,
   checkCanRequireGrad,
@@ -12,7 +12,7 @@ import {
   formatShape,
   type Scalar,
 } from './check.js';
-import { checkDevice, type Device } from './device.js';
+import { checkDevice, type Device, type DeviceChoice } from './device.js';
 import { callTensor, FloatScalar, native } from './dispatch.js';
 import { byteSize, checkDType, dtypeOfTypedArray, type DType, type TensorSource } from './dtype.js';
 import { flatten, type ReadonlyNestedArray } from './nested.js';
@@ -24,8 +24,8 @@ export { cat, stack } from './join.js';
 export interface CreateOptions {
   /** Element type. The default stands with each function. */
   dtype?: DType;
-  /** Default `'cpu'`. */
-  device?: Device;
+  /** `'cpu'`, `'cuda'`, `'cuda:1'` or `'auto'`. Default `'cpu'`. */
+  device?: DeviceChoice;
   /** Whether gradients are recorded. Default false; floating types only. */
   requiresGrad?: boolean;
 }
@@ -44,9 +44,9 @@ const createKeys = ['dtype', 'device', 'requiresGrad'];
 /** Checks the common options and lays them out as the schema's named arguments. */
 function layout(owner: string, options: CreateOptions, fallback: DType | null) {
   checkOptions(owner, options, createKeys);
-  const { dtype, device = 'cpu', requiresGrad } = options;
+  const { dtype, requiresGrad } = options;
   if (dtype !== undefined) checkDType(owner, 'dtype', dtype);
-  checkDevice(owner, 'device', device);
+  const device = checkDevice(owner, 'device', orDefault(options.device, 'cpu'));
   checkBoolean(owner, 'requiresGrad', requiresGrad);
   return { dtype: dtype ?? fallback, device };
 }
@@ -78,9 +78,10 @@ export function tensor(
   options: TensorOptions = {},
 ): Tensor {
   checkOptions('tensor', options, [...createKeys, 'shape']);
-  const { dtype, device, requiresGrad } = options;
+  const { dtype, requiresGrad } = options;
   if (dtype !== undefined) checkDType('tensor', 'dtype', dtype);
-  if (device !== undefined) checkDevice('tensor', 'device', device);
+  const device =
+    options.device === undefined ? undefined : checkDevice('tensor', 'device', options.device);
   checkBoolean('tensor', 'requiresGrad', requiresGrad);
   if (data instanceof Tensor) {
     throw new TypeError('tensor: data is a Tensor already; copy it with clone() or to()');

@@ -1,33 +1,78 @@
-/** Device names. */
+/** Device names: what they mean here, and what to say when there is no such device. */
+import { cudaState } from './cudaState.js';
 import { TorchError } from '../runtime/errors.js';
 import { describe } from '../runtime/options.js';
-import { native } from './dispatch.js';
 
-/** Where a tensor lives: `'cpu'`, `'cuda'` (the current GPU) or `'cuda:1'`. */
+/** Where a tensor lives: `'cpu'`, or a GPU; `'cuda'` is `'cuda:0'`. */
 export type Device = 'cpu' | 'cuda' | `cuda:${number}`;
 
-/**
- * Checks a device name; returns it. Whether there are as many GPUs is found out at the first use.
- *
- * @throws TypeError when it is no device name; TorchError ERR_CUDA_UNAVAILABLE
- */
-export function checkDevice(owner: string, name: string, value: unknown): Device {
-  if (typeof value !== 'string' || !/^(cpu|cuda(:\d{1,3})?)$/.test(value)) {
-    throw new TypeError(
-      `${owner}: ${name} must be 'cpu', 'cuda' or 'cuda:<number>', got ${describe(value)}`,
-    );
-  }
-  if (value !== 'cpu' && !cudaIsAvailable()) {
-    throw new TorchError(
-      'ERR_CUDA_UNAVAILABLE',
-      `${owner}: ${name} is '${value}', but no CUDA GPU can be used here; ` +
-        '`npx torchformer doctor` tells why',
-    );
-  }
-  return value as Device;
+/** What options take: a {@link Device}, or `'auto'` for the first GPU if one can be used, else the CPU. */
+export type DeviceChoice = Device | 'auto';
+
+/** What a device name looks like, for messages. */
+export const deviceNames = "'auto', 'cpu', 'cuda' or 'cuda:<number>'";
+
+/** Whether it is the name of a device, be there one or not. */
+export function isDeviceName(value: unknown): value is DeviceChoice {
+  return typeof value === 'string' && /^(auto|cpu|cuda(:\d{1,3})?)$/.test(value);
 }
 
-/** Whether the loaded libtorch can use a CUDA GPU. */
-export function cudaIsAvailable(): boolean {
-  return native().cudaAvailable();
+/**
+ * Checks the choice of a device; returns the device as tensors name it, `'cpu'` or `'cuda:0'`.
+ *
+ * @throws TypeError when it is no device name; TorchError ERR_CUDA_UNAVAILABLE when no GPU can be
+ *   used, with the reason; RangeError when there are fewer GPUs
+ */
+export function checkDevice(owner: string, name: string, value: unknown): Device {
+  if (!isDeviceName(value)) {
+    throw new TypeError(`${owner}: ${name} must be ${deviceNames}, got ${describe(value)}`);
+  }
+  if (value === 'cpu') return value;
+  if (value === 'auto') return cudaState().devices > 0 ? 'cuda:0' : 'cpu';
+  const index = value === 'cuda' ? 0 : Number(value.slice('cuda:'.length));
+  const asked = `${name} is '${value}', but`;
+  needCuda(owner, asked);
+  checkGpuIndex(owner, asked, index, cudaState().devices);
+  return `cuda:${index}`;
+}
+
+/**
+ * The number of a GPU from its device name or number; default the first.
+ *
+ * @throws TypeError, RangeError for what is none; TorchError ERR_CUDA_UNAVAILABLE
+ */
+export function gpuIndex(owner: string, value: unknown): number {
+  if (value === undefined) value = 'cuda:0';
+  if (typeof value === 'number' && Number.isInteger(value) && value >= 0) {
+    value = `cuda:${value}`;
+  }
+  if (!isDeviceName(value) || value === 'cpu' || value === 'auto') {
+    throw new TypeError(
+      `${owner}: device must be 'cuda', 'cuda:<number>' or the number of a GPU, got ${describe(value)}`,
+    );
+  }
+  const device = checkDevice(owner, 'device', value);
+  return Number(device.slice('cuda:'.length));
+}
+
+/** @throws TorchError ERR_CUDA_UNAVAILABLE unless some GPU can be used */
+export function needCuda(owner: string, asked = ''): void {
+  const { devices, reason, wayOut } = cudaState();
+  if (devices > 0) return;
+  throw new TorchError(
+    'ERR_CUDA_UNAVAILABLE',
+    `${owner}: ${asked === '' ? '' : `${asked} `}no CUDA GPU can be used here: ${reason}. ${wayOut}`,
+  );
+}
+
+/**
+ * @param devices how many GPUs there are
+ * @throws RangeError for the number of a GPU beyond the last one. @internal
+ */
+export function checkGpuIndex(owner: string, asked: string, index: number, devices: number): void {
+  if (index < devices) return;
+  const valid = devices === 1 ? "only 'cuda:0'" : `'cuda:0' to 'cuda:${devices - 1}'`;
+  throw new RangeError(
+    `${owner}: ${asked} this process sees ${devices} GPU${devices === 1 ? '' : 's'}: ${valid}`,
+  );
 }

@@ -8,6 +8,7 @@ import { describe } from '../runtime/options.js';
 import type { AtenOps, TorchformerOps } from './generated/opTypes.js';
 import type { BoundOp, NativeAddon } from './native.js';
 import { callBound, shareCallFrame } from './callFrame.js';
+import { namingDevices } from './mixedDevices.js';
 import { slotOf, useFreeSlot } from './slot.js';
 import { makeTensor, type Tensor } from './tensor.js';
 import { currentScope } from './scope.js';
@@ -83,6 +84,15 @@ function boundOp(op: string): BoundOp {
   return bound;
 }
 
+function run(op: string, args: readonly unknown[]): unknown {
+  const bound = boundOp(op);
+  try {
+    return callBound(bound, args, makeTensor);
+  } catch (error) {
+    throw namingDevices(error, op, bound, args);
+  }
+}
+
 /**
  * Runs a dispatcher op now.
  *
@@ -93,17 +103,17 @@ function boundOp(op: string): BoundOp {
  * @throws TorchError with the code of the fault
  */
 export function call(op: string, ...args: unknown[]): unknown {
-  return callBound(boundOp(op), args, makeTensor);
+  return run(op, args);
 }
 
 /** {@link call} for ops with one tensor as result. */
 export function callTensor(op: string, ...args: unknown[]): Tensor {
-  return callBound(boundOp(op), args, makeTensor) as Tensor;
+  return run(op, args) as Tensor;
 }
 
 /** {@link call} for ops with a list or tuple of tensors as result. */
 export function callTensors(op: string, ...args: unknown[]): Tensor[] {
-  return boundOp(op)(...args) as Tensor[];
+  return run(op, args) as Tensor[];
 }
 
 /**
@@ -115,9 +125,14 @@ export async function callAsync(op: string, ...args: unknown[]): Promise<unknown
   // The result is made in a callback outside this call's async context: the scope that is
   // current now has to adopt it.
   const scope = currentScope();
-  const result = await boundOp(op).async(...args);
-  scope?.adopt(result);
-  return result;
+  const bound = boundOp(op);
+  try {
+    const result = await bound.async(...args);
+    scope?.adopt(result);
+    return result;
+  } catch (error) {
+    throw namingDevices(error, op, bound, args);
+  }
 }
 
 type OpCall = ((...args: unknown[]) => unknown) & {

@@ -9,7 +9,8 @@ export {
   type TensorData,
   type TensorSource,
 } from './dtype.js';
-export { cudaIsAvailable, type Device } from './device.js';
+export type { Device, DeviceChoice } from './device.js';
+export { cuda, type CudaMemory, type Float32Precision } from './cuda.js';
 export type { Scalar } from './check.js';
 export type { NestedArray, ReadonlyNestedArray } from './nested.js';
 export type { AlphaOptions, DivOptions, RoundOptions } from './methods/elementwise.js';

@@ -2,6 +2,7 @@
  * What the native addon offers. It knows no op by name: everything that computes goes through
  * libtorch's dispatcher (`bind`), the rest is what the dispatcher does not cover.
  */
+import type { CudaMemory } from './cuda.js';
 import type { Tensor } from './tensor.js';
 
 /** The element types that tensors can have here, by their PyTorch names. */
@@ -157,6 +158,19 @@ export interface NativeAddon {
     float32Products: string;
     bfloat16Products: string;
   };
-  /** Whether CUDA can be used by the loaded libtorch. */
-  cudaAvailable(): boolean;
+
+  /** GPUs that can be used; with the CUDA library `opened` and none, libtorch's reason. */
+  cudaStatus(): { devices: number; opened: boolean; problem: string | null };
+  /** These take the number of a GPU that is there. */
+  cudaMemory(device: number): CudaMemory;
+  cudaResetPeakMemory(device: number): void;
+  cudaSynchronize(device: number): void;
+  cudaSynchronizeAsync(device: number): Promise<void>;
+  /** Asks the driver, `library`; the capability has a major and a minor number. */
+  cudaDeviceFacts(device: number, library: string): { name: string; major: number; minor: number };
+  /** Of all GPUs. */
+  cudaEmptyCache(): void;
+  /** Whether products of float32 matrices on GPUs may be computed in TF32. */
+  tf32(): boolean;
+  setTf32(allowed: boolean): void;
 }

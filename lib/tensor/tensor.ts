@@ -2,8 +2,9 @@ import { registerGradientHook, type RemovableHook } from './autogradFunction.js'
 import { checkInteger, checkOptions } from '../runtime/options.js';
 import { runBackward, runBackwardAsync, type BackwardOptions } from './autograd.js';
 import { checkBoolean, checkCanRequireGrad, checkTensor, explained, formatShape } from './check.js';
-import { checkDevice, type Device } from './device.js';
-import { callTensor, native } from './dispatch.js';
+import { cudaState } from './cudaState.js';
+import { checkDevice, needCuda, type Device, type DeviceChoice } from './device.js';
+import { call, callTensor, native } from './dispatch.js';
 import { checkDType, typedArrayOver, type DType, type TensorData } from './dtype.js';
 import { LinearAlgebraMethods } from './methods/linearAlgebra.js';
 import { nestedArray, type NestedArray } from './nested.js';
@@ -27,9 +28,14 @@ export interface ToOptions {
   /** Default: the tensor's own. */
   dtype?: DType;
   /** Default: the tensor's own. */
-  device?: Device;
+  device?: DeviceChoice;
   /** Copies even if nothing changes. Default false. */
   copy?: boolean;
+  /**
+   * Does not wait for a copy between the CPU and a GPU, if the tensor on the CPU is pinned. What comes to
+   * the CPU that way must not be read before `cuda.synchronize()`. Default false.
+   */
+  nonBlocking?: boolean;
 }
 
 /**
@@ -170,18 +176,20 @@ export class Tensor extends LinearAlgebraMethods {
   /**
    * Another dtype or device; shares the memory when nothing changes, unless `copy`.
    *
-   * @throws TypeError for a dtype, device or option that is none; TorchError ERR_CUDA_UNAVAILABLE
+   * @throws TypeError for a dtype, device or option that is none; RangeError for the number of a GPU
+   *   that is not there; TorchError ERR_CUDA_UNAVAILABLE
    */
   to(options: ToOptions): Tensor {
-    checkOptions('to', options, ['dtype', 'device', 'copy']);
-    const { dtype, device, copy = false } = options ?? {};
+    checkOptions('to', options, ['dtype', 'device', 'copy', 'nonBlocking']);
+    const { dtype, device, copy = false, nonBlocking = false } = options ?? {};
     if (dtype !== undefined) checkDType('to', 'dtype', dtype);
-    if (device !== undefined) checkDevice('to', 'device', device);
     checkBoolean('to', 'copy', copy);
+    checkBoolean('to', 'nonBlocking', nonBlocking);
     return callTensor('aten::to.dtype_layout', this, {
       dtype: dtype ?? this.dtype,
-      device: device ?? this.device,
+      device: device === undefined ? this.device : checkDevice('to', 'device', device),
       copy,
+      non_blocking: nonBlocking,
     });
   }
 
@@ -197,6 +205,31 @@ export class Tensor extends LinearAlgebraMethods {
   cuda(index?: number): Tensor {
     if (index === undefined) return this.to({ device: 'cuda' });
     return this.to({ device: `cuda:${checkInteger('cuda', 'index', index, 0)}` });
+  }
+
+  /**
+   * A copy in pinned memory, which the system never moves: a GPU copies from and to it several times
+   * as fast, and with `to({ device, nonBlocking: true })` while the program goes on. The tensor itself
+   * if it is pinned already.
+   *
+   * @throws TorchError ERR_CUDA_UNAVAILABLE without a GPU, which alone could make use of it; TypeError
+   *   unless it is on the CPU
+   */
+  pinMemory(): Tensor {
+    needCuda('pinMemory', 'pinned memory is for copies to a GPU, and');
+    if (this.device !== 'cpu') {
+      throw new TypeError(
+        `pinMemory: only memory of the CPU can be pinned, this is ${this.device}`,
+      );
+    }
+    return callTensor('aten::pin_memory', this);
+  }
+
+  /** Whether the elements lie in pinned memory; see {@link Tensor.pinMemory}. */
+  get isPinned(): boolean {
+    return (
+      this.device === 'cpu' && cudaState().devices > 0 && (call('aten::is_pinned', this) as boolean)
+    );
   }
 
   /** As float32. */

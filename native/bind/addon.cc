@@ -9,6 +9,7 @@
 #ifdef TORCHFORMER_SANITIZE
 #include "deliberate_fault.h"
 #endif
+#include "devices.h"
 #include "environment.h"
 #include "environment_functions.h"
 #include "errors.h"
@@ -30,6 +31,7 @@ Napi::Object initializeAddon(Napi::Env env, Napi::Object exports) {
     throw makeError(env, std::current_exception());
   }
   exportEnvironmentFunctions(exports);
+  exportDeviceFunctions(exports);
   exportDispatcherFunctions(exports);
   exportTensorFunctions(exports);
   exportAutogradFunctions(exports);

@@ -106,10 +106,6 @@ Napi::Value versions(const Napi::CallbackInfo& info) {
   return result;
 }
 
-Napi::Value cudaAvailable(const Napi::CallbackInfo& info) {
-  return Napi::Boolean::New(info.Env(), at::hasCUDA());
-}
-
 }  // namespace
 
 void exportEnvironmentFunctions(Napi::Object exports) {
@@ -121,7 +117,6 @@ void exportEnvironmentFunctions(Napi::Object exports) {
   exportFunction<numThreads>(exports, "numThreads");
   exportFunction<stopWorker>(exports, "stopWorker");
   exportFunction<versions>(exports, "versions");
-  exportFunction<cudaAvailable>(exports, "cudaAvailable");
 }
 
 }  // namespace torchformer::bind

@@ -7,6 +7,7 @@
 #include <new>
 #include <string_view>
 
+#include "cuda_faults.h"
 #include "environment.h"
 
 namespace torchformer::bind {
@@ -24,6 +25,8 @@ constexpr std::array kMessageRules = {
     MessageRule{"Storage size calculation overflowed", "ERR_OUT_OF_MEMORY"},
     MessageRule{"NVIDIA driver", "ERR_CUDA_UNAVAILABLE"},
     MessageRule{"Cannot initialize CUDA", "ERR_CUDA_UNAVAILABLE"},
+    MessageRule{"Cannot access accelerator device", "ERR_CUDA_UNAVAILABLE"},
+    MessageRule{"pin_memory=True requires a CUDA", "ERR_CUDA_UNAVAILABLE"},
     MessageRule{"PyTorch is not linked with support for cuda", "ERR_CUDA_UNAVAILABLE"},
     MessageRule{"'CUDA' backend", "ERR_CUDA_UNAVAILABLE"},
     MessageRule{"same device", "ERR_DEVICE"},
@@ -81,7 +84,11 @@ ErrorReport describeTorchError(const c10::Error& error, const char* knownCode) {
   ErrorReport report;
   report.message = error.what_without_backtrace();
   if (!takeCodePrefix(report.message, report.code)) {
-    report.code = knownCode != nullptr ? knownCode : codeOfMessage(report.message, "ERR_NATIVE");
+    if (auto fault = describeCudaFault(report.message)) {
+      report = std::move(*fault);
+    } else {
+      report.code = knownCode != nullptr ? knownCode : codeOfMessage(report.message, "ERR_NATIVE");
+    }
   }
   if (debugging()) {
     report.message = error.what();

@@ -270,7 +270,7 @@ describe('mistakes in the command', () => {
     ],
     ['a half-precision dtype', ['--dtype', 'fp16'], /float16 loses small gradients; use bf16/],
     ['an unknown dtype', ['--dtype', 'int8'], /It must be float32, float64 or bf16/],
-    ['an unknown device', ['--device', 'gpu'], /It must be cpu, cuda or cuda:<number>/],
+    ['an unknown device', ['--device', 'gpu'], /It must be auto, cpu, cuda or cuda:<number>/],
     [
       'a token that the tokenizer lacks',
       ['--pad', '<padding>'],

@@ -283,10 +283,13 @@ describe('CUDA', () => {
   const cpuBuild = !existsSync(join(libtorch, 'lib/libtorch_cuda.so'));
 
   it('is not opened with TORCHFORMER_CUDA=0', () => {
-    const { value } = evaluate('[nativeAddon().cudaAvailable(), loadedRuntime().cuda]', {
+    const { value } = evaluate('[nativeAddon().cudaStatus().devices, loadedRuntime().cuda]', {
       TORCHFORMER_CUDA: '0',
     });
-    expect(value).toEqual([false, { open: false, reason: 'TORCHFORMER_CUDA=0' }]);
+    expect(value).toEqual([
+      0,
+      { open: false, reason: 'TORCHFORMER_CUDA=0', wayOut: 'Unset TORCHFORMER_CUDA.' },
+    ]);
   });
 
   it.runIf(cpuBuild)('that is asked for and not there is an error', () => {

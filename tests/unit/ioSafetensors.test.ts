@@ -277,7 +277,9 @@ describe('reading and writing', () => {
     const file = await readSafetensors(written(Buffer.from(fromPython, 'base64')));
     for (const device of [null, 'tpu']) {
       const wrong = { device: device as 'cpu' };
-      await expect(file.tensor('bf16', wrong)).rejects.toThrow(/device must be 'cpu', 'cuda' or/);
+      await expect(file.tensor('bf16', wrong)).rejects.toThrow(
+        /device must be 'auto', 'cpu', 'cuda' or/,
+      );
     }
     await file.close();
   });

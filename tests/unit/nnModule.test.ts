@@ -247,11 +247,11 @@ describe('to', () => {
     for (const target of ['float3', 'int64', '', undefined, null, 3]) {
       expect(() => block.to(target as 'cpu')).toThrow(TypeError);
       expect(() => block.to(target as 'cpu')).toThrow(
-        /^Module\.to: target must be a device \('cpu', 'cuda', .*a floating dtype \('float32', .*, got/,
+        /^Module\.to: target must be a device \('auto', 'cpu', 'cuda' or .*a floating dtype \('float32', .*, got/,
       );
     }
-    expect(() => block.to({ device: null as never })).toThrow(/device must be 'cpu'.* got null/);
-    expect(() => block.to('cuda:x' as 'cuda')).toThrow(/device must be 'cpu'.*"cuda:x"/);
+    expect(() => block.to({ device: null as never })).toThrow(/device must be 'auto'.* got null/);
+    expect(() => block.to('cuda:x' as 'cuda')).toThrow(/device must be 'auto'.*"cuda:x"/);
     expect(() => block.to({ devise: 'cpu' } as object)).toThrow(/devise.*device, dtype/);
     expect(block.parameters().map(({ dtype }) => dtype)).toEqual(['float32', 'float32']);
   });

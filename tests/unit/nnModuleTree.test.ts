@@ -387,7 +387,7 @@ describe('to', () => {
   it('refuses what is no device or dtype, and changes nothing', () => {
     const linear = new Linear(1, 1);
     expect(() => linear.to('float' as 'float32')).toThrow(
-      /target must be a device \('cpu', 'cuda'/,
+      /target must be a device \('auto', 'cpu', 'cuda' or/,
     );
     expect(() => linear.to('cpu', 'int64' as 'float32')).toThrow(/dtype must be one of float32/);
     expect(() => linear.to('float32' as 'cpu', 'float64')).toThrow(/two dtypes/);
