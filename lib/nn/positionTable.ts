@@ -1,4 +1,5 @@
 /** What all tables of positions have in common. */
+import { callTensor } from '../tensor/dispatch.js';
 import type { Tensor } from '../tensor/tensor.js';
 import type { Module } from './module.js';
 import type { PackedSequences } from './packedSequences.js';
@@ -33,5 +34,6 @@ export function checkPositions(owner: string, length: number, maxLen: number, wa
 
 /** Rows `[tokens, dModel]` of a table `[1, maxLen, dModel]`: the position of each packed token. */
 export function positionRows(table: Tensor, { positions }: PackedSequences): Tensor {
-  return table.squeeze(0).indexSelect(0, positions);
+  // Not the method: the positions are our own, and on a GPU it waits to look at them.
+  return callTensor('aten::index_select', table.squeeze(0), 0, positions);
 }

@@ -6,6 +6,7 @@
 import { checkInteger, describe } from '../runtime/options.js';
 import { checkIndex, formatShape, sizeAt } from './check.js';
 import { callTensor, native } from './dispatch.js';
+import { checkGpuPositions } from './gpuPositions.js';
 import { Tensor } from './tensor.js';
 
 type Bound = '' | `${number}`;
@@ -78,6 +79,7 @@ export function indexedView(owner: string, self: Tensor, indices: readonly Index
       // A single truth value picks all or nothing along a dimension of its own.
       if (item.ndim === 0) become(view.unsqueeze(dim));
       checkMaskSizes(owner, at, view, dim, item);
+      if (item.dtype !== 'bool') checkGpuPositions(owner, view, dim, item, 'fromTheEnd');
       positions.push(item.ndim === 0 ? kept(made, item.unsqueeze(0)) : item);
       dim += item.dtype === 'bool' ? Math.max(item.ndim, 1) : 1;
     } else {

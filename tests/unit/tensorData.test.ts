@@ -177,7 +177,9 @@ describe('conversions', () => {
   it('to() refuses unknown dtypes, devices and options', () => {
     const x = tensor([1]);
     expect(() => x.to({ dtype: 'float' as never })).toThrow(/to: dtype must be one of float32/);
-    expect(() => x.to({ device: 'cuda:x' as never })).toThrow(/to: device must be 'auto', 'cpu', 'cuda'/);
+    expect(() => x.to({ device: 'cuda:x' as never })).toThrow(
+      /to: device must be 'auto', 'cpu', 'cuda'/,
+    );
     expect(() => x.to({ dtpye: 'float32' } as never)).toThrow(/unknown option "dtpye"/);
     expect(() => x.to('cuda' as never)).toThrow(/to: options must be an object/);
   });

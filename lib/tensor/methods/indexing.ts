@@ -15,6 +15,7 @@ import {
 } from '../check.js';
 import { call, callTensor } from '../dispatch.js';
 import type { DType } from '../dtype.js';
+import { checkGpuPositions } from '../gpuPositions.js';
 import { indexedView, type Index } from '../pythonIndex.js';
 import { Tensor } from '../tensor.js';
 import { where } from '../where.js';
@@ -130,6 +131,7 @@ export abstract class IndexingMethods extends SortingMethods {
   gather(this: Tensor, dim: number, index: Tensor): Tensor {
     checkIndex('gather', 'dim', dim);
     checkPositions('gather', index);
+    checkGpuPositions('gather', this, dim, index);
     return explained(
       () => callTensor('aten::gather', this, dim, index),
       () => {
@@ -153,6 +155,7 @@ export abstract class IndexingMethods extends SortingMethods {
   indexSelect(this: Tensor, dim: number, index: Tensor): Tensor {
     checkIndex('indexSelect', 'dim', dim);
     checkPositions('indexSelect', index);
+    checkGpuPositions('indexSelect', this, dim, index);
     return explained(
       () => callTensor('aten::index_select', this, dim, index),
       () => {
@@ -217,6 +220,7 @@ export abstract class IndexingMethods extends SortingMethods {
   /** The elements of the flattened tensor at the positions in `index`, in its shape. */
   take(this: Tensor, index: Tensor): Tensor {
     checkPositions('take', index, ['int64']);
+    checkGpuPositions('take', this, null, index, 'fromTheEnd');
     return callTensor('aten::take', this, index);
   }
 
@@ -224,6 +228,7 @@ export abstract class IndexingMethods extends SortingMethods {
   takeAlongDim(this: Tensor, index: Tensor, dim: number): Tensor {
     checkIndex('takeAlongDim', 'dim', dim);
     checkPositions('takeAlongDim', index, ['int64']);
+    checkGpuPositions('takeAlongDim', this, dim, index, 'fromTheEnd');
     return explained(
       () => callTensor('aten::take_along_dim', this, index, dim),
       () => {

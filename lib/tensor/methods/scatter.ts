@@ -16,6 +16,7 @@ import {
   type Scalar,
 } from '../check.js';
 import { callTensor } from '../dispatch.js';
+import { checkGpuPositions, type NegativePositions } from '../gpuPositions.js';
 import { Tensor } from '../tensor.js';
 import { checkPositions, IndexingMethods } from './indexing.js';
 import type { AlphaOptions } from './elementwise.js';
@@ -77,6 +78,7 @@ function scatter(
 ): Tensor {
   checkIndex(name, 'dim', dim);
   checkPositions(name, index, ['int64']);
+  checkGpuPositions(name, self, dim, index);
   checkOperand(name, 'source', source);
   const isTensor = source instanceof Tensor;
   return explained(
@@ -94,6 +96,7 @@ function scatterAdd(
 ): Tensor {
   checkIndex(name, 'dim', dim);
   checkPositions(name, index, ['int64']);
+  checkGpuPositions(name, self, dim, index);
   checkTensor(name, 'source', source);
   return explained(
     () => callTensor(op, self, dim, index, source),
@@ -109,9 +112,11 @@ function slices(
   index: Tensor,
   source: Tensor | null,
   run: () => Tensor,
+  negative: NegativePositions = 'refused',
 ): Tensor {
   checkIndex(name, 'dim', dim);
   checkPositions(name, index, ['int64']);
+  checkGpuPositions(name, self, dim, index, negative);
   return explained(run, () => {
     const { shape } = self;
     checkDimRange(name, 'dim', dim, shape.length);
@@ -162,9 +167,8 @@ function indexFill(
   value: Scalar,
 ): Tensor {
   checkScalar(name, 'value', value);
-  return slices(self, name, dim, index, null, () =>
-    callTensor(`${op}.int_Scalar`, self, dim, index, value),
-  );
+  const run = () => callTensor(`${op}.int_Scalar`, self, dim, index, value);
+  return slices(self, name, dim, index, null, run, 'fromTheEnd');
 }
 
 function indexCopy(
@@ -223,6 +227,7 @@ export abstract class ScatterMethods extends IndexingMethods {
     const name = 'scatterReduce';
     checkIndex(name, 'dim', dim);
     checkPositions(name, index, ['int64']);
+    checkGpuPositions(name, this, dim, index);
     checkTensor(name, 'source', source);
     if (!reductions.includes(reduce)) {
       throw new TypeError(
