@@ -7,6 +7,8 @@ export default defineConfig({
   resolve: { alias: [{ find: /^torchformer$/, replacement: compiled }] },
   test: {
     include: ['tests/**/*.test.ts'],
+    // A GPU is no part of the usual machine: `npm run test:gpu`.
+    exclude: ['node_modules/**', 'tests/gpu/**'],
     setupFiles: ['tests/support/tensorEquality.ts'],
     // A process a file: each loads the addon anew, and none inherits another's random state.
     pool: 'forks',
