@@ -24,9 +24,20 @@ function fits(heading: string, message: string): boolean {
   return new RegExp(parts.join('.*?'), 's').test(message);
 }
 
+/** What a GPU would be needed for: an op that throws libtorch's text. */
+const says = (text: string): string =>
+  `tf.call('aten::_assert_async.msg', tf.zeros([]), ${JSON.stringify(text)})`;
+
 /** One statement each; all run in one child with `tf` and the constants below at hand. */
 const causes: Readonly<Record<string, string>> = {
   device: `tf.zeros([1], { device: 'cuda' })`,
+  driver: says('The NVIDIA driver on your system is too old (found version 12040). Please update'),
+  gpuMemory: says(
+    'CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 8.00 GiB of which ' +
+      '1.00 GiB is free. Process 1 has 7.00 GiB memory in use.',
+  ),
+  lost: says('CUDA error: device-side assert triggered'),
+  devices: `tf.ones([2]).add(tf.call('aten::empty.memory_format', [2], { device: 'meta' }))`,
   file: `await tf.readPairs('none.csv', { src: 'en', tgt: 'de' })`,
   column: `await tf.readPairs('pairs.csv', { src: 'en', tgt: 'zh' })`,
   cells: `await tf.readPairs('pairs.csv', { src: 'en', tgt: 'de' })`,
