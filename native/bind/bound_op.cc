@@ -50,7 +50,7 @@ std::unique_ptr<BoundOp> bindOp(Environment& environment, const std::string& nam
   }
   const c10::FunctionSchema& schema = handle->schema();
   auto op = std::make_unique<BoundOp>(
-      BoundOp{&environment, qualifiedName(name, overload), *handle, {}, 0, {}, false});
+      BoundOp{&environment, qualifiedName(name, overload), *handle, {}, 0, {}, false, false});
   for (const c10::Argument& argument : schema.arguments()) {
     ArgumentPlan plan = planArgument(argument);
     if (plan.kind == ArgumentKind::unsupported && !plan.defaultValue && !plan.isOptional) {
@@ -65,6 +65,7 @@ std::unique_ptr<BoundOp> bindOp(Environment& environment, const std::string& nam
   if (op->arguments.size() >= kMostArguments) {
     throw BridgeError("ERR_NOT_IMPLEMENTED", op->name + " has too many arguments");
   }
+  op->seedsOnCpu = op->handle.operator_name().getNamespace() == "torchformer";
   for (const c10::Argument& result : schema.returns()) {
     op->resultArguments.push_back(argumentOfResult(schema, result));
   }
@@ -120,7 +121,8 @@ c10::IValue valueWithoutArgument(const BoundOp& op, const ArgumentPlan& plan) {
                     op.name + ": argument '" + plan.name + "' (" + plan.typeName + ") is missing");
 }
 
-// The environment's generator is a CPU one: on another device the op takes that device's own.
+// The environment's generator is a CPU one. libtorch's ops on another device take that device's
+// own; those of this package draw their seeds on the CPU for every device.
 bool runsOnCpu(const torch::jit::Stack& stack) {
   for (const c10::IValue& value : stack) {
     if (value.isTensor() && value.toTensor().defined() && !value.toTensor().is_cpu()) return false;
@@ -138,7 +140,7 @@ torch::jit::Stack makeStack(const BoundOp& op, Environment& environment,
     stack.push_back(values[i].IsEmpty() ? valueWithoutArgument(op, plan)
                                         : readArgument(environment, op.name, plan, values[i]));
   }
-  if (op.takesGenerator && runsOnCpu(stack)) {
+  if (op.takesGenerator && (op.seedsOnCpu || runsOnCpu(stack))) {
     for (size_t i = 0; i < op.arguments.size(); i++) {
       if (op.arguments[i].kind == ArgumentKind::generator && stack[i].isNone()) {
         stack[i] = environment.generator;

@@ -23,6 +23,8 @@ struct BoundOp {
   // For each result the argument that it is (in-place and `out` ops), or -1.
   std::vector<int> resultArguments;
   bool takesGenerator = false;
+  // Whether a generator, if any, is the CPU's on every device.
+  bool seedsOnCpu = false;
 };
 
 // Adds `listOps`, `overloads`, `bind` and `kernels` to the addon's exports.

@@ -40,7 +40,7 @@
 
 #include "autograd.h"
 #include "check.h"
-#include "dropout_mask.h"
+#include "dropping.h"
 #include "ops.h"
 #include "precision.h"
 
@@ -104,7 +104,7 @@ void checkArguments(const at::Tensor& query, const at::Tensor& key, const at::Te
            value.sizes());
   if (mask.defined()) checkMask(mask, query, key);
   checkProbability(op, "dropout_p", dropoutP);
-  checkGenerator(op, generator, query);
+  checkGenerator(op, generator);
 }
 
 double lowestOf(at::ScalarType dtype) {
@@ -158,7 +158,7 @@ Result forwardPass(const at::Tensor& query, const at::Tensor& key, const at::Ten
   result.weights = softmaxWeights(query, key, mask, emptyRows);
   result.usedWeights = result.weights;
   if (dropoutP > 0.0) {
-    result.kept = drawKept(result.weights, dropoutP, generator);
+    result.kept = keptMask(result.weights, dropoutP, drawSeed(generator, query));
     result.usedWeights = applyKept(result.weights, result.kept, dropoutP);
   }
   auto sizes = query.sizes().vec();
@@ -323,7 +323,7 @@ Pair attentionReference(const at::Tensor& query, const at::Tensor& key, const at
   if (dropoutP > 0.0) {
     auto sizes = query.sizes().vec();
     sizes.back() = key.size(-2);
-    kept = drawKept(at::empty(sizes, query.options()), dropoutP, generator);
+    kept = keptMask(at::empty(sizes, query.options()), dropoutP, drawSeed(generator, query));
   }
   auto outputs = composed(query, key, value, maskOrNone, kept, dropoutP, emptyRows);
   return {outputs[0], needWeights ? outputs[1] : at::Tensor()};

@@ -47,4 +47,14 @@ variable_list differentiableGradients(
   return gradients;
 }
 
+void saveSeed(torch::autograd::AutogradContext* context, const Seed& seed) {
+  context->saved_data["seed"] = seed.number;
+  context->saved_data["seed_slot"] = seed.optionalSlot();
+}
+
+Seed savedSeed(torch::autograd::AutogradContext* context) {
+  return {context->saved_data["seed"].toInt(),
+          context->saved_data["seed_slot"].toOptional<at::Tensor>().value_or(at::Tensor())};
+}
+
 }  // namespace torchformer::core

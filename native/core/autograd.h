@@ -1,10 +1,13 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
+#include <torch/csrc/autograd/custom_function.h>
 #include <torch/csrc/autograd/variable.h>
 
 #include <functional>
 #include <initializer_list>
+
+#include "seed.h"
 
 namespace torchformer::core {
 
@@ -26,5 +29,9 @@ bool mustRecord(std::initializer_list<at::Tensor> inputs);
 variable_list differentiableGradients(
     const std::function<variable_list(const variable_list&)>& composed, const variable_list& inputs,
     const variable_list& outputGradients);
+
+/// Keeps the seed of a mask for the backward pass.
+void saveSeed(torch::autograd::AutogradContext* context, const Seed& seed);
+Seed savedSeed(torch::autograd::AutogradContext* context);
 
 }  // namespace torchformer::core

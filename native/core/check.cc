@@ -4,6 +4,8 @@
 #include <string>
 #include <utility>
 
+#include "precision.h"
+
 namespace torchformer::core {
 
 void fail(c10::SourceLocation location, std::string message) {
@@ -40,6 +42,15 @@ void checkMatches(const char* op, const char* name, const at::Tensor& tensor, co
            " must be on the device of ", likeName, " (", like.device(), "), got ", tensor.device());
 }
 
+void checkParameter(const char* op, const char* name, const at::Tensor& tensor,
+                    const char* likeName, const at::Tensor& like) {
+  checkDense(op, name, tensor);
+  const bool isWider = isHalf(like) && tensor.scalar_type() == at::kFloat;
+  if (!isWider || tensor.device() != like.device()) {
+    checkMatches(op, name, tensor, likeName, like);
+  }
+}
+
 void checkProbability(const char* op, const char* name, double probability) {
   // Written so that NaN fails.
   TF_CHECK(ERR_ARGUMENT, probability >= 0.0 && probability <= 1.0, op, ": ", name,
@@ -55,11 +66,10 @@ void checkEpsilon(const char* op, const char* name, double epsilon, const at::Te
            ": ", name, " must be a positive finite number, got ", epsilon);
 }
 
-void checkGenerator(const char* op, const std::optional<at::Generator>& generator,
-                    const at::Tensor& tensor) {
-  if (!generator.has_value() || !generator->defined() || tensor.is_meta()) return;
-  TF_CHECK(ERR_DEVICE, generator->device().type() == tensor.device().type(), op,
-           ": generator must draw on the device of the input (", tensor.device(), "), got one for ",
+void checkGenerator(const char* op, const std::optional<at::Generator>& generator) {
+  if (!generator.has_value() || !generator->defined()) return;
+  TF_CHECK(ERR_DEVICE, generator->device().is_cpu(), op,
+           ": generator must be a CPU generator, on every device, got one for ",
            generator->device());
 }
 

@@ -35,6 +35,10 @@ void checkFloating(const char* op, const char* name, const at::Tensor& tensor);
 void checkMatches(const char* op, const char* name, const at::Tensor& tensor, const char* likeName,
                   const at::Tensor& like);
 
+/// A parameter of `like`: as checkMatches, but it may be float32 where `like` is a half type.
+void checkParameter(const char* op, const char* name, const at::Tensor& tensor,
+                    const char* likeName, const at::Tensor& like);
+
 /// A probability in [0, 1]; NaN is refused.
 void checkProbability(const char* op, const char* name, double probability);
 
@@ -42,8 +46,8 @@ void checkProbability(const char* op, const char* name, double probability);
 /// arithmetic that `tensor` is normalised in (half types: float32); NaN is refused.
 void checkEpsilon(const char* op, const char* name, double epsilon, const at::Tensor& tensor);
 
-/// A generator, when given, must draw on the device of `tensor`.
-void checkGenerator(const char* op, const std::optional<at::Generator>& generator,
-                    const at::Tensor& tensor);
+/// A generator, when given, must be a CPU one: masks are made from a seed drawn there, whatever
+/// device they are for.
+void checkGenerator(const char* op, const std::optional<at::Generator>& generator);
 
 }  // namespace torchformer::core

@@ -3,11 +3,11 @@
 // Purpose: in training, zero each element with probability p and scale the others by 1 / (1 - p),
 //   so that the expected value stays and nothing has to be done at inference. With a residual the
 //   sum is made in the same pass over memory (paper, section 5.4).
-// Shapes:  input any shape, residual the same shape -> output the same shape.
+// Shapes:  input any shape, residual the same shape -> output the same shape, in the dtype of the
+//   residual, which may be float32 beside an input of a half type.
 // Formula: y = residual + x * keep / (1 - p), keep ~ Bernoulli(1 - p).
 // Backward: dx = dy * keep / (1 - p),  dresidual = dy.
-// Saved:   the seed of the mask, which backward makes again (float32 and float64 on the CPU); else
-//   one byte an element (whether it was kept).
+// Saved:   the seed of the mask, which backward makes again.
 // Hazards: p = 1 must give the residual, not 0 * infinity. The op always drops: whether the model
 //   is training is the caller's business. The result is never an argument itself, not even for
 //   p = 0.
@@ -19,8 +19,7 @@
 
 #include "autograd.h"
 #include "check.h"
-#include "counter_random.h"
-#include "dropout_mask.h"
+#include "dropping.h"
 #include "ops.h"
 
 namespace torchformer::core {
@@ -35,18 +34,17 @@ void checkArguments(const at::Tensor& input, double p, const at::Tensor& residua
                     const OptionalGenerator& generator) {
   checkFloating("dropout", "input", input);
   if (residual.defined()) {
-    checkMatches("dropout", "residual", residual, "input", input);
+    checkParameter("dropout", "residual", residual, "input", input);
     TF_CHECK(ERR_SHAPE, residual.sizes() == input.sizes(),
              "dropout: residual must have the shape of input, ", input.sizes(), ", got ",
              residual.sizes());
   }
   checkProbability("dropout", "p", p);
-  checkGenerator("dropout", generator, input);
+  checkGenerator("dropout", generator);
 }
 
-/// Differentiable.
-at::Tensor sumWith(const at::Tensor& residual, const at::Tensor& dropped) {
-  return residual.defined() ? residual.add(dropped) : dropped;
+at::ScalarType outputType(const at::Tensor& input, const at::Tensor& residual) {
+  return (residual.defined() ? residual : input).scalar_type();
 }
 
 at::Tensor withoutDropout(const at::Tensor& input, const at::Tensor& residual) {
@@ -59,17 +57,17 @@ at::Tensor reference(const at::Tensor& input, double p, const OptionalTensor& op
   const auto residual = optionalResidual.value_or(at::Tensor());
   checkArguments(input, p, residual, generator);
   if (p == 0.0) return withoutDropout(input, residual);
-  return sumWith(residual, applyKept(input, drawKept(input, p, generator), p));
+  const auto kept = keptMask(input, p, drawSeed(generator, input));
+  const auto dropped = applyKept(input.to(outputType(input, residual)), kept, p);
+  return residual.defined() ? residual.add(dropped) : dropped;
 }
 
 at::Tensor dropout(const at::Tensor& input, double p, const OptionalTensor& optionalResidual,
                    OptionalGenerator generator) {
   const auto residual = optionalResidual.value_or(at::Tensor());
-  if (p == 0.0 || !takesSeed(input)) {
-    return reference(input, p, optionalResidual, std::move(generator));
-  }
   checkArguments(input, p, residual, generator);
-  return applySeed(input, p, drawSeed(generator), residual);
+  if (p == 0.0) return withoutDropout(input, residual);
+  return drop(input, p, drawSeed(generator, input), residual, outputType(input, residual));
 }
 
 struct DropoutFunction : torch::autograd::Function<DropoutFunction> {
@@ -78,41 +76,33 @@ struct DropoutFunction : torch::autograd::Function<DropoutFunction> {
                             const OptionalGenerator& generator) {
     const at::AutoDispatchBelowADInplaceOrView belowAutograd;
     const auto residual = optionalResidual.value_or(at::Tensor());
+    const auto seed = drawSeed(generator, input);
     context->saved_data["p"] = p;
     context->saved_data["has_residual"] = residual.defined();
+    context->saved_data["input_type"] = static_cast<int64_t>(input.scalar_type());
+    saveSeed(context, seed);
+    // Nothing, but with it a second backward through a freed graph is an error as everywhere.
+    context->save_for_backward({at::Tensor()});
     context->set_materialize_grads(false);
-    if (takesSeed(input)) {
-      const auto seed = drawSeed(generator);
-      context->saved_data["seed"] = static_cast<int64_t>(seed);
-      // Nothing, but with it a second backward through a freed graph is an error as everywhere.
-      context->save_for_backward({at::Tensor()});
-      return applySeed(input, p, seed, residual);
-    }
-    const auto kept = drawKept(input, p, generator);
-    context->save_for_backward({kept});
-    return sumWith(residual, applyKept(input, kept, p));
+    return drop(input, p, seed, residual, outputType(input, residual));
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     variable_list result(4);
     const auto& upstream = gradients[0];
     if (!upstream.defined()) return result;
-    const auto saved = context->get_saved_variables();
+    context->get_saved_variables();
     // An absent residual has no place among the edges that needs_input_grad counts.
     const bool hasResidual = context->saved_data["has_residual"].toBool();
     if (hasResidual && context->needs_input_grad(1)) result[2] = upstream;
     if (!context->needs_input_grad(0)) return result;
     const auto p = context->saved_data["p"].toDouble();
-    const auto entry = context->saved_data.find("seed");
-    if (entry == context->saved_data.end()) {
-      result[0] = applyKept(upstream, saved[0], p);
-      return result;
-    }
-    const auto seed = static_cast<uint64_t>(entry->second.toInt());
+    const auto inputType = static_cast<at::ScalarType>(context->saved_data["input_type"].toInt());
+    const auto seed = savedSeed(context);
     // applyKept is linear and made of differentiable ops: it is its own second form.
     result[0] = c10::GradMode::is_enabled()
-                    ? applyKept(upstream, keptFromSeed(upstream, p, seed), p)
-                    : applySeed(upstream, p, seed);
+                    ? applyKept(upstream, keptMask(upstream, p, seed), p).to(inputType)
+                    : drop(upstream, p, seed, {}, inputType);
     return result;
   }
 };

@@ -38,9 +38,10 @@
 #include "activation.h"
 #include "autograd.h"
 #include "check.h"
-#include "counter_random.h"
-#include "dropout_mask.h"
+#include "dropout_loops.h"
+#include "dropping.h"
 #include "ops.h"
+#include "precision.h"
 #include "product.h"
 #include "rows.h"
 
@@ -114,7 +115,7 @@ void checkArguments(const Tensors& t, const Hidden& hidden, const OptionalGenera
   checkBias("b_2", t.b2, "w_2", t.w2);
   checkBias("b_3", t.b3, "w_3", t.w3);
   checkProbability(op, "dropout_p", hidden.dropoutP);
-  checkGenerator(op, generator, t.input);
+  checkGenerator(op, generator);
 }
 
 struct Result {
@@ -126,7 +127,7 @@ struct Result {
 Result forwardPass(const Tensors& t, const Hidden& hidden, const OptionalGenerator& generator) {
   const auto rows = asRows(t.input);
   const bool gated = hidden.activation == Activation::swiglu;
-  const bool isFused = hidden.activation == Activation::relu && takesSeed(rows);
+  const bool isFused = hidden.activation == Activation::relu && rows.is_cpu() && !isHalf(rows);
   const auto dtype = rows.scalar_type();
   const auto x = operand(rows, hidden.products);
   const auto main = biasedProduct(x, operand(t.w1, hidden.products).t(),
@@ -136,13 +137,15 @@ Result forwardPass(const Tensors& t, const Hidden& hidden, const OptionalGenerat
   at::Tensor h;
   if (isFused) {
     h = main;
-    biasReluDrop_(h, t.b1, hidden.dropoutP, hidden.dropoutP > 0.0 ? drawSeed(generator) : 0);
+    biasReluDrop_(h, t.b1, hidden.dropoutP,
+                  hidden.dropoutP > 0.0 ? static_cast<uint64_t>(drawSeed(generator, h).number) : 0);
   } else if (hidden.activation == Activation::relu) {
     h = main.relu_();
-    if (hidden.dropoutP > 0.0) h.mul_(drawKept(h, hidden.dropoutP, generator));
+    if (hidden.dropoutP > 0.0) h.mul_(keptMask(h, hidden.dropoutP, drawSeed(generator, h)));
   } else {
     if (hidden.dropoutP > 0.0) {
-      main.masked_fill_(drawKept(main, hidden.dropoutP, generator).logical_not_(), closedValue);
+      main.masked_fill_(keptMask(main, hidden.dropoutP, drawSeed(generator, main)).logical_not_(),
+                        closedValue);
     }
     h = gated ? at::silu(main).mul_(gate) : activate(hidden.activation, main, gate);
   }
@@ -348,7 +351,8 @@ at::Tensor feedForwardReference(const at::Tensor& input, const at::Tensor& w1,
   at::Tensor kept;
   if (dropoutP > 0.0) {
     const auto rows = asRows(input);
-    kept = drawKept(at::empty({rows.size(0), w1.size(0)}, input.options()), dropoutP, generator);
+    kept = keptMask(at::empty({rows.size(0), w1.size(0)}, input.options()), dropoutP,
+                    drawSeed(generator, rows));
   }
   return composed(tensors, hidden, kept);
 }

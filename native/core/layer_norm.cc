@@ -12,8 +12,11 @@
 //   dx = (u - mean(u)) / spread - z * sum(u * z) / (m * r),  r = spread (inside) or std (outside)
 //   dscale = sum over rows of dy * z,   dshift = sum over rows of dy.
 // Saved:   input, scale and two numbers a row.
-// Population and inside takes libtorch's fused kernel, a fifth faster than ours; the others take
-//   norm_kernel.cc on the CPU, and plain ops with libtorch's autograd elsewhere.
+// Population and inside takes libtorch's fused kernel, a fifth faster than ours on the CPU; the
+//   others take the device's kernel (norm.h), and plain ops with libtorch's autograd where there is
+//   none.
+// results: 'bfloat16' or 'float16' gives the output in that format, for a product that reads it
+//   next; input, scale and shift stay what they are, and so do their gradients.
 // Hazards: a row of equal values has std = 0, and d std / dx is 0 / 0 there: taken as 0, which
 //   leaves the finite (u - mean(u)) / spread. Half types are computed in float32, statistics kept
 //   in float32 too. Sample statistics do not exist for one feature: refused.
@@ -30,7 +33,7 @@
 
 #include "autograd.h"
 #include "check.h"
-#include "norm_kernel.h"
+#include "norm.h"
 #include "ops.h"
 #include "precision.h"
 
@@ -40,24 +43,22 @@ namespace {
 
 using torch::autograd::AutogradContext;
 
+constexpr auto op = "layer_norm";
+
 struct Dialect {
   double eps;
   bool sampleStd;
   bool epsOutside;
 
-  // libtorch's fused kernel leaves rounding noise in the gradient of the scale of a single feature,
-  // which is exactly zero.
-  bool isFused(int64_t features) const { return !sampleStd && !epsOutside && features > 1; }
   NormForm form() const { return {eps, sampleStd, epsOutside, /*centred=*/true}; }
   int64_t correction() const { return sampleStd ? 1 : 0; }
 };
 
 void checkArguments(const at::Tensor& input, const at::Tensor& scale, const at::Tensor& shift,
                     const Dialect& dialect) {
-  constexpr auto op = "layer_norm";
   checkFloating(op, "input", input);
-  checkMatches(op, "scale", scale, "input", input);
-  checkMatches(op, "shift", shift, "input", input);
+  checkParameter(op, "scale", scale, "input", input);
+  checkMatches(op, "shift", shift, "scale", scale);
   TF_CHECK(ERR_SHAPE, input.dim() >= 1 && input.size(-1) >= 1, op,
            ": input must be [..., D] with D at least 1, got ", input.sizes());
   const auto features = input.size(-1);
@@ -77,9 +78,12 @@ at::Tensor fusedParameter(const at::Tensor& parameter) {
   return parameter.is_cpu() ? widened(parameter) : parameter;
 }
 
-/// A gradient that was computed in a wider dtype, in that of what it belongs to.
-at::Tensor narrowed(const at::Tensor& gradient, const at::Tensor& like) {
-  return gradient.defined() ? gradient.to(like.scalar_type()) : gradient;
+/// Whether libtorch's fused kernel computes this. It leaves rounding noise in the gradient of the
+/// scale of a single feature, which is exactly zero.
+bool isFused(const at::Tensor& input, const at::Tensor& scale, const Dialect& dialect,
+             at::ScalarType outputType) {
+  return !dialect.sampleStd && !dialect.epsOutside && input.size(-1) > 1 &&
+         outputType == input.scalar_type() && scale.scalar_type() == input.scalar_type();
 }
 
 struct Result {
@@ -89,19 +93,20 @@ struct Result {
 };
 
 /// Whether forwardPass and backwardPass can be used.
-bool hasKernel(const at::Tensor& input, const Dialect& dialect) {
-  return input.is_cpu() || dialect.isFused(input.size(-1));
+bool hasKernel(const at::Tensor& input, const at::Tensor& scale, const Dialect& dialect,
+               at::ScalarType outputType) {
+  return isFused(input, scale, dialect, outputType) || hasNormKernels(input);
 }
 
 Result forwardPass(const at::Tensor& input, const at::Tensor& scale, const at::Tensor& shift,
-                   const Dialect& dialect) {
-  if (dialect.isFused(input.size(-1))) {
+                   const Dialect& dialect, at::ScalarType outputType) {
+  if (isFused(input, scale, dialect, outputType)) {
     auto [output, mean, reciprocal] = at::native_layer_norm(
         input, {input.size(-1)}, fusedParameter(scale), fusedParameter(shift), dialect.eps);
     return {output, mean, reciprocal};
   }
-  const auto found = normForward(widened(input), widened(scale), widened(shift), dialect.form());
-  return {found.output.to(input.scalar_type()), found.mean, found.std};
+  const auto found = normForward(input, scale, shift, dialect.form(), outputType);
+  return {found.output, found.mean, found.std};
 }
 
 struct Wanted {
@@ -112,95 +117,107 @@ struct Wanted {
 
 variable_list backwardPass(const at::Tensor& gradOutput, const at::Tensor& input,
                            const at::Tensor& scale, const at::Tensor& shift, const at::Tensor& mean,
-                           const at::Tensor& spread, const Dialect& dialect, const Wanted& wanted) {
-  if (dialect.isFused(input.size(-1))) {
+                           const at::Tensor& spread, const Dialect& dialect, const Wanted& wanted,
+                           at::ScalarType outputType) {
+  if (isFused(input, scale, dialect, outputType)) {
     auto [gradInput, gradScale, gradShift] = at::native_layer_norm_backward(
         gradOutput, input, {input.size(-1)}, mean, spread, fusedParameter(scale),
         fusedParameter(shift), {wanted.input, wanted.scale, wanted.shift});
     return {gradInput, narrowed(gradScale, scale), narrowed(gradShift, shift)};
   }
-  const auto found = normBackward(widened(gradOutput), widened(input), widened(scale), mean, spread,
-                                  dialect.form(), wanted.input);
-  return {narrowed(found.input, input), narrowed(found.scale, scale), narrowed(found.shift, shift)};
+  const auto found = normBackward(gradOutput, input, scale, mean, spread, /*gradSum=*/{},
+                                  dialect.form(), {wanted.input, wanted.scale || wanted.shift});
+  return {found.input, wanted.scale ? narrowed(found.scale, scale) : at::Tensor(),
+          wanted.shift ? narrowed(found.shift, shift) : at::Tensor()};
 }
 
 /// The formula in plain ops, differentiable as often as wanted. at::std defines its own gradient as
 /// 0 where the standard deviation is 0, which a square root of the variance would not.
 at::Tensor composed(const at::Tensor& input, const at::Tensor& scale, const at::Tensor& shift,
-                    const Dialect& dialect) {
+                    const Dialect& dialect, at::ScalarType outputType) {
   // Without rows there is no spread to take, and at::var would print a warning.
-  if (input.numel() == 0) return input * scale + shift;
+  if (input.numel() == 0) return (input * scale + shift).to(outputType);
   const auto x = widened(input);
   const auto mean = x.mean({-1}, /*keepdim=*/true);
   const auto spread =
       dialect.epsOutside
           ? at::std(x, /*dim=*/{-1}, dialect.correction(), /*keepdim=*/true) + dialect.eps
           : (at::var(x, /*dim=*/{-1}, dialect.correction(), /*keepdim=*/true) + dialect.eps).sqrt();
-  return (widened(scale) * (x - mean) / spread + widened(shift)).to(input.scalar_type());
+  return (widened(scale) * (x - mean) / spread + widened(shift)).to(outputType);
 }
 
 struct LayerNormFunction : torch::autograd::Function<LayerNormFunction> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& input,
                             const at::Tensor& scale, const at::Tensor& shift,
-                            const Dialect& dialect) {
+                            const Dialect& dialect, at::ScalarType outputType) {
     const at::AutoDispatchBelowADInplaceOrView belowAutograd;
-    const auto result = forwardPass(input, scale, shift, dialect);
+    const auto result = forwardPass(input, scale, shift, dialect, outputType);
     context->save_for_backward({input, scale, shift, result.mean, result.spread});
     context->saved_data["eps"] = dialect.eps;
     context->saved_data["sample_std"] = dialect.sampleStd;
     context->saved_data["eps_outside"] = dialect.epsOutside;
+    context->saved_data["output_type"] = static_cast<int64_t>(outputType);
     context->set_materialize_grads(false);
     return result.output;
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
-    variable_list result(4);
+    variable_list result(5);
     if (!gradients[0].defined()) return result;
     const auto saved = context->get_saved_variables();
     const Dialect dialect{context->saved_data["eps"].toDouble(),
                           context->saved_data["sample_std"].toBool(),
                           context->saved_data["eps_outside"].toBool()};
+    const auto outputType = static_cast<at::ScalarType>(context->saved_data["output_type"].toInt());
     auto found =
         c10::GradMode::is_enabled()
             ? differentiableGradients(
                   [&](const variable_list& inputs) -> variable_list {
-                    return {composed(inputs[0], inputs[1], inputs[2], dialect)};
+                    return {composed(inputs[0], inputs[1], inputs[2], dialect, outputType)};
                   },
                   {saved[0], saved[1], saved[2]}, gradients)
             : backwardPass(gradients[0], saved[0], saved[1], saved[2], saved[3], saved[4], dialect,
                            {context->needs_input_grad(0), context->needs_input_grad(1),
-                            context->needs_input_grad(2)});
+                            context->needs_input_grad(2)},
+                           outputType);
     for (size_t i = 0; i < found.size(); ++i) result[i] = std::move(found[i]);
     return result;
   }
 };
 
 at::Tensor layerNorm(const at::Tensor& input, const at::Tensor& scale, const at::Tensor& shift,
-                     double eps, bool sampleStd, bool epsOutside) {
+                     double eps, bool sampleStd, bool epsOutside, std::string_view results) {
   const Dialect dialect{eps, sampleStd, epsOutside};
   checkArguments(input, scale, shift, dialect);
-  if (!hasKernel(input, dialect)) return composed(input, scale, shift, dialect);
-  return forwardPass(input, scale, shift, dialect).output;
+  const auto outputType = resultType(op, results, input);
+  if (!hasKernel(input, scale, dialect, outputType)) {
+    return composed(input, scale, shift, dialect, outputType);
+  }
+  return forwardPass(input, scale, shift, dialect, outputType).output;
 }
 
 at::Tensor layerNormAutograd(const at::Tensor& input, const at::Tensor& scale,
-                             const at::Tensor& shift, double eps, bool sampleStd, bool epsOutside) {
+                             const at::Tensor& shift, double eps, bool sampleStd, bool epsOutside,
+                             std::string_view results) {
   const Dialect dialect{eps, sampleStd, epsOutside};
   checkArguments(input, scale, shift, dialect);
-  if (!hasKernel(input, dialect)) return composed(input, scale, shift, dialect);
+  const auto outputType = resultType(op, results, input);
+  if (!hasKernel(input, scale, dialect, outputType)) {
+    return composed(input, scale, shift, dialect, outputType);
+  }
   if (mustRecord({input, scale, shift})) {
-    return LayerNormFunction::apply(input, scale, shift, dialect);
+    return LayerNormFunction::apply(input, scale, shift, dialect, outputType);
   }
   const at::AutoDispatchBelowADInplaceOrView belowAutograd;
-  return forwardPass(input, scale, shift, dialect).output;
+  return forwardPass(input, scale, shift, dialect, outputType).output;
 }
 
 at::Tensor layerNormReference(const at::Tensor& input, const at::Tensor& scale,
-                              const at::Tensor& shift, double eps, bool sampleStd,
-                              bool epsOutside) {
+                              const at::Tensor& shift, double eps, bool sampleStd, bool epsOutside,
+                              std::string_view results) {
   const Dialect dialect{eps, sampleStd, epsOutside};
   checkArguments(input, scale, shift, dialect);
-  return composed(input, scale, shift, dialect);
+  return composed(input, scale, shift, dialect, resultType(op, results, input));
 }
 
 }  // namespace
@@ -208,7 +225,7 @@ at::Tensor layerNormReference(const at::Tensor& input, const at::Tensor& scale,
 void registerLayerNorm(torch::Library& library) {
   const std::string signature =
       "(Tensor input, Tensor scale, Tensor shift, float eps=1e-6, *, bool sample_std=False, "
-      "bool eps_outside=False) -> Tensor";
+      "bool eps_outside=False, str results=\"own\") -> Tensor";
   library.def(("layer_norm" + signature).c_str());
   library.impl("layer_norm",
                torch::dispatch(c10::DispatchKey::CompositeExplicitAutograd, TORCH_FN(layerNorm)));

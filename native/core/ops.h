@@ -15,5 +15,6 @@ void registerLinearCrossEntropy(torch::Library& library);
 void registerPackedAttention(torch::Library& library);
 void registerAdamRows(torch::Library& library);
 void registerLinear(torch::Library& library);
+void registerAddNorm(torch::Library& library);
 
 }  // namespace torchformer::core

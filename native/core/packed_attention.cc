@@ -12,7 +12,7 @@
 //   dropout mask.
 // Hazards:
 //   - A sequence without keys gives zeros, and no gradient.
-//   - The dropout mask is a function of (seed, query row, head, key): see counter_random.h. The
+//   - The dropout mask is a function of (seed, query row, head, key): see row_dropout.h. The
 //     seed comes from the generator, one number a call.
 //   - Rows may be views into wider rows (one product for query, key and value): only the numbers
 //     of one row have to be side by side.
@@ -34,8 +34,7 @@
 
 #include "autograd.h"
 #include "check.h"
-#include "counter_random.h"
-#include "dropout_mask.h"
+#include "dropping.h"
 #include "ops.h"
 #include "packed_attention_kernel.h"
 #include "precision.h"
@@ -96,7 +95,7 @@ void checkArguments(const Packed& t, int64_t heads, bool causal, double dropoutP
   TF_CHECK(ERR_SHAPE, !causal || t.queryOffsets.equal(t.keyOffsets), op,
            ": causal attention is within a sequence: query_offsets and key_offsets must be equal");
   checkProbability(op, "dropout_p", dropoutP);
-  checkGenerator(op, generator, t.query);
+  checkGenerator(op, generator);
 }
 
 /// float16 and bfloat16 become float32; rows become contiguous within themselves.
@@ -280,8 +279,8 @@ at::Tensor composed(const Packed& t, const AttentionSettings& settings) {
     auto weights = at::softmax(scores, /*dim=*/-1);
     if (settings.dropoutP > 0.0) {
       // Rows of the mask are (query row, head); this sequence's are [queries, heads, keys].
-      const auto kept = keptFromSeed(at::empty({(first + queries) * heads, keys}),
-                                     settings.dropoutP, settings.seed)
+      const auto kept = keptMask(at::empty({(first + queries) * heads, keys}), settings.dropoutP,
+                                 {static_cast<int64_t>(settings.seed), {}})
                             .narrow(0, first * heads, queries * heads)
                             .view({queries, heads, keys})
                             .transpose(0, 1);
@@ -332,8 +331,8 @@ struct PackedAttentionFunction : torch::autograd::Function<PackedAttentionFuncti
   }
 };
 
-uint64_t seedFor(double dropoutP, const OptionalGenerator& generator) {
-  return dropoutP > 0.0 ? drawSeed(generator) : 0;
+uint64_t seedFor(double dropoutP, const OptionalGenerator& generator, const at::Tensor& query) {
+  return dropoutP > 0.0 ? static_cast<uint64_t>(drawSeed(generator, query).number) : 0;
 }
 
 at::Tensor packedAttention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
@@ -342,7 +341,7 @@ at::Tensor packedAttention(const at::Tensor& query, const at::Tensor& key, const
                            OptionalGenerator generator) {
   const Packed t{query, key, value, queryOffsets, keyOffsets};
   checkArguments(t, heads, causal, dropoutP, generator);
-  return forwardPass(t, settingsOf(t, heads, causal, dropoutP, seedFor(dropoutP, generator)))
+  return forwardPass(t, settingsOf(t, heads, causal, dropoutP, seedFor(dropoutP, generator, query)))
       .output;
 }
 
@@ -355,7 +354,7 @@ at::Tensor packedAttentionAutograd(const at::Tensor& query, const at::Tensor& ke
     checkArguments(t, heads, causal, dropoutP, generator);
     return PackedAttentionFunction::apply(
         query, key, value, queryOffsets, keyOffsets,
-        settingsOf(t, heads, causal, dropoutP, seedFor(dropoutP, generator)));
+        settingsOf(t, heads, causal, dropoutP, seedFor(dropoutP, generator, query)));
   }
   const at::AutoDispatchBelowADInplaceOrView belowAutograd;
   return packedAttention(query, key, value, queryOffsets, keyOffsets, heads, causal, dropoutP,
@@ -368,7 +367,7 @@ at::Tensor packedAttentionReference(const at::Tensor& query, const at::Tensor& k
                                     double dropoutP, OptionalGenerator generator) {
   const Packed t{query, key, value, queryOffsets, keyOffsets};
   checkArguments(t, heads, causal, dropoutP, generator);
-  return composed(t, settingsOf(t, heads, causal, dropoutP, seedFor(dropoutP, generator)));
+  return composed(t, settingsOf(t, heads, causal, dropoutP, seedFor(dropoutP, generator, query)));
 }
 
 }  // namespace

@@ -9,8 +9,7 @@
 #include <cmath>
 #include <limits>
 
-#include "counter_random.h"
-#include "dropout_mask.h"
+#include "row_dropout.h"
 #include "simd.h"
 
 namespace torchformer::core {
@@ -111,10 +110,7 @@ struct Drop {
   double scale;
 
   explicit Drop(double p)
-      : active(p > 0.0),
-        all(p >= 1.0),
-        threshold(RowDropout::thresholdOf(p)),
-        scale(survivorScale(p)) {}
+      : active(p > 0.0), all(p >= 1.0), threshold(dropThreshold(p)), scale(survivorScale(p)) {}
 
   template <typename T>
   TF_INLINE void apply(T* row, int64_t size, uint64_t seed, int64_t maskRow) const {

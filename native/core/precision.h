@@ -2,17 +2,28 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <string_view>
+
 namespace torchformer::core {
 
-inline bool isHalf(const at::Tensor& tensor) {
-  const auto dtype = tensor.scalar_type();
-  return dtype == at::kHalf || dtype == at::kBFloat16;
-}
+inline bool isHalf(at::ScalarType dtype) { return dtype == at::kHalf || dtype == at::kBFloat16; }
+
+inline bool isHalf(const at::Tensor& tensor) { return isHalf(tensor.scalar_type()); }
 
 /// The tensor in the precision that statistics over a row are computed in: float16 and bfloat16 as
 /// float32, others as they are (no copy).
 inline at::Tensor widened(const at::Tensor& tensor) {
   return isHalf(tensor) ? tensor.to(at::kFloat) : tensor;
 }
+
+/// A gradient that was computed in another dtype, in that of what it belongs to.
+inline at::Tensor narrowed(const at::Tensor& gradient, const at::Tensor& like) {
+  return gradient.defined() ? gradient.to(like.scalar_type()) : gradient;
+}
+
+/// The dtype of an op's result by its option `results`: "own" is that of `input`; "bfloat16" and
+/// "float16" are for what only products in that format read, and hold for float32 and half inputs.
+/// Anything else is an ERR_ARGUMENT. `op` is for the message.
+at::ScalarType resultType(const char* op, std::string_view results, const at::Tensor& input);
 
 }  // namespace torchformer::core

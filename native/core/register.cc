@@ -7,6 +7,9 @@
 #include <string>
 
 #include "check.h"
+#include "device_op.h"
+#include "dropping.h"
+#include "norm.h"
 #include "ops.h"
 
 namespace torchformer::core {
@@ -33,6 +36,16 @@ std::unique_ptr<torch::Library> registerAll() {
            "); a second copy cannot be loaded from ", ownPath(),
            ". Make the installation hold one copy of the package (npm ls torchformer).");
 
+  // Never destroyed either; where it throws, the process had another copy's.
+  static torch::Library* const deviceLibrary = [] {
+    auto made = std::make_unique<torch::Library>(torch::Library::DEF, deviceNamespace, std::nullopt,
+                                                 ownPath().c_str(), /*line=*/0);
+    defineNormDeviceOps(*made);
+    defineDroppingDeviceOps(*made);
+    return made.release();
+  }();
+  (void)deviceLibrary;
+
   auto library = std::make_unique<torch::Library>(torch::Library::DEF, "torchformer", std::nullopt,
                                                   ownPath().c_str(), /*line=*/0);
   registerLayerNorm(*library);
@@ -44,6 +57,7 @@ std::unique_ptr<torch::Library> registerAll() {
   registerPackedAttention(*library);
   registerAdamRows(*library);
   registerLinear(*library);
+  registerAddNorm(*library);
   return library;
 }
 

@@ -7,8 +7,8 @@
 // Backward, with u = dy * scale and z = x * r:
 //   dx = r * (u - z * mean(u * z)),   dscale = sum over rows of dy * z.
 // Saved:   input, scale and two numbers a row, of which the mean is 0.
-// On the CPU this is layer norm's kernel with a mean of 0 (norm_kernel.cc), elsewhere plain ops
-//   with libtorch's autograd.
+// This is layer norm's kernel with a mean of 0 (norm.h); plain ops with libtorch's autograd where
+//   the device has none. results: as in layer_norm.cc.
 // Hazards: a row of zeros has r = 1 / sqrt(eps): large but finite, so eps must be positive. The
 //   backward multiplies by r once and by z, never by r^3, which would overflow for a small eps.
 //   Half types are computed in float32, the statistics kept in float32 too.
@@ -21,7 +21,7 @@
 
 #include "autograd.h"
 #include "check.h"
-#include "norm_kernel.h"
+#include "norm.h"
 #include "ops.h"
 #include "precision.h"
 
@@ -31,10 +31,11 @@ namespace {
 
 using torch::autograd::AutogradContext;
 
+constexpr auto op = "rms_norm";
+
 void checkArguments(const at::Tensor& input, const at::Tensor& scale, double eps) {
-  constexpr auto op = "rms_norm";
   checkFloating(op, "input", input);
-  checkMatches(op, "scale", scale, "input", input);
+  checkParameter(op, "scale", scale, "input", input);
   TF_CHECK(ERR_SHAPE, input.dim() >= 1 && input.size(-1) >= 1, op,
            ": input must be [..., D] with D at least 1, got ", input.sizes());
   TF_CHECK(ERR_SHAPE, scale.dim() == 1 && scale.size(0) == input.size(-1), op, ": scale must be [",
@@ -46,87 +47,83 @@ NormForm formOf(double eps) {
   return {eps, /*sampleStd=*/false, /*epsOutside=*/false, /*centred=*/false};
 }
 
-NormResult forwardPass(const at::Tensor& input, const at::Tensor& scale, double eps) {
-  auto result = normForward(widened(input), widened(scale), /*shift=*/{}, formOf(eps));
-  result.output = result.output.to(input.scalar_type());
-  return result;
-}
-
-struct Wanted {
-  bool input;
-  bool scale;
-};
-
-variable_list backwardPass(const at::Tensor& gradOutput, const at::Tensor& input,
-                           const at::Tensor& scale, const at::Tensor& mean, const at::Tensor& std,
-                           double eps, const Wanted& wanted) {
-  const auto found = normBackward(widened(gradOutput), widened(input), widened(scale), mean, std,
-                                  formOf(eps), wanted.input);
-  return {wanted.input ? found.input.to(input.scalar_type()) : at::Tensor(),
-          wanted.scale ? found.scale.to(scale.scalar_type()) : at::Tensor()};
-}
-
 /// The formula in plain ops, differentiable as often as wanted.
-at::Tensor composed(const at::Tensor& input, const at::Tensor& scale, double eps) {
+at::Tensor composed(const at::Tensor& input, const at::Tensor& scale, double eps,
+                    at::ScalarType outputType) {
   const auto x = widened(input);
   const auto reciprocal = ((x * x).mean({-1}, /*keepdim=*/true) + eps).rsqrt();
-  return (x * reciprocal * widened(scale)).to(input.scalar_type());
+  return (x * reciprocal * widened(scale)).to(outputType);
 }
 
 struct RmsNormFunction : torch::autograd::Function<RmsNormFunction> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& input,
-                            const at::Tensor& scale, double eps) {
+                            const at::Tensor& scale, double eps, at::ScalarType outputType) {
     const at::AutoDispatchBelowADInplaceOrView belowAutograd;
-    const auto result = forwardPass(input, scale, eps);
+    const auto result = normForward(input, scale, /*shift=*/{}, formOf(eps), outputType);
     context->save_for_backward({input, scale, result.mean, result.std});
     context->saved_data["eps"] = eps;
+    context->saved_data["output_type"] = static_cast<int64_t>(outputType);
     context->set_materialize_grads(false);
     return result.output;
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
-    variable_list result(3);
+    variable_list result(4);
     if (!gradients[0].defined()) return result;
     const auto saved = context->get_saved_variables();
     const auto& input = saved[0];
     const auto& scale = saved[1];
     const double eps = context->saved_data["eps"].toDouble();
-    auto found = c10::GradMode::is_enabled()
-                     ? differentiableGradients(
-                           [&](const variable_list& inputs) -> variable_list {
-                             return {composed(inputs[0], inputs[1], eps)};
-                           },
-                           {input, scale}, gradients)
-                     : backwardPass(gradients[0], input, scale, saved[2], saved[3], eps,
-                                    {context->needs_input_grad(0), context->needs_input_grad(1)});
-    for (size_t i = 0; i < found.size(); ++i) result[i] = std::move(found[i]);
+    if (c10::GradMode::is_enabled()) {
+      const auto outputType =
+          static_cast<at::ScalarType>(context->saved_data["output_type"].toInt());
+      auto found = differentiableGradients(
+          [&](const variable_list& inputs) -> variable_list {
+            return {composed(inputs[0], inputs[1], eps, outputType)};
+          },
+          {input, scale}, gradients);
+      result[0] = found[0];
+      result[1] = found[1];
+      return result;
+    }
+    const bool wantsScale = context->needs_input_grad(1);
+    const auto found = normBackward(gradients[0], input, scale, saved[2], saved[3], /*gradSum=*/{},
+                                    formOf(eps), {context->needs_input_grad(0), wantsScale});
+    result[0] = found.input;
+    if (wantsScale) result[1] = narrowed(found.scale, scale);
     return result;
   }
 };
 
-at::Tensor rmsNorm(const at::Tensor& input, const at::Tensor& scale, double eps) {
+at::Tensor rmsNorm(const at::Tensor& input, const at::Tensor& scale, double eps,
+                   std::string_view results) {
   checkArguments(input, scale, eps);
-  if (!input.is_cpu()) return composed(input, scale, eps);
-  return forwardPass(input, scale, eps).output;
+  const auto outputType = resultType(op, results, input);
+  if (!hasNormKernels(input)) return composed(input, scale, eps, outputType);
+  return normForward(input, scale, /*shift=*/{}, formOf(eps), outputType).output;
 }
 
-at::Tensor rmsNormAutograd(const at::Tensor& input, const at::Tensor& scale, double eps) {
+at::Tensor rmsNormAutograd(const at::Tensor& input, const at::Tensor& scale, double eps,
+                           std::string_view results) {
   checkArguments(input, scale, eps);
-  if (!input.is_cpu()) return composed(input, scale, eps);
-  if (mustRecord({input, scale})) return RmsNormFunction::apply(input, scale, eps);
+  const auto outputType = resultType(op, results, input);
+  if (!hasNormKernels(input)) return composed(input, scale, eps, outputType);
+  if (mustRecord({input, scale})) return RmsNormFunction::apply(input, scale, eps, outputType);
   const at::AutoDispatchBelowADInplaceOrView belowAutograd;
-  return forwardPass(input, scale, eps).output;
+  return normForward(input, scale, /*shift=*/{}, formOf(eps), outputType).output;
 }
 
-at::Tensor rmsNormReference(const at::Tensor& input, const at::Tensor& scale, double eps) {
+at::Tensor rmsNormReference(const at::Tensor& input, const at::Tensor& scale, double eps,
+                            std::string_view results) {
   checkArguments(input, scale, eps);
-  return composed(input, scale, eps);
+  return composed(input, scale, eps, resultType(op, results, input));
 }
 
 }  // namespace
 
 void registerRmsNorm(torch::Library& library) {
-  const std::string signature = "(Tensor input, Tensor scale, float eps=1e-6) -> Tensor";
+  const std::string signature =
+      "(Tensor input, Tensor scale, float eps=1e-6, *, str results=\"own\") -> Tensor";
   library.def(("rms_norm" + signature).c_str());
   library.impl("rms_norm",
                torch::dispatch(c10::DispatchKey::CompositeExplicitAutograd, TORCH_FN(rmsNorm)));

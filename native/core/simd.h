@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstdint>
 
+#include "inline.h"
+
 // Loops over rows that the compiler turns into vector instructions.
 //
 // The package is built once for all x86-64 processors. A function marked TF_VECTORIZED is compiled
@@ -20,7 +22,6 @@
 #define TF_VECTORIZED
 #endif
 
-#define TF_INLINE inline __attribute__((always_inline))
 #define TF_INLINE_LAMBDA __attribute__((always_inline))
 
 namespace torchformer::core {

@@ -33,6 +33,8 @@ def calls(dtype=torch.float32, grad=True):
         yield "linear" + suffix, lambda f=getattr(ops, "linear" + suffix): f(x, classes, None)
         yield "linear_cross_entropy" + suffix, lambda f=getattr(ops, "linear_cross_entropy" + suffix): f(
             rows, classes, None, torch.tensor([0, 1, 2, 3, 1, 0]), 3, 0.1)[0]
+    for name in ("add_norm", "add_norm_reference"):
+        yield name, lambda f=getattr(ops, name): f(x, x, scale, shift, 0.5)
     for name in ("dropout", "dropout_reference"):
         yield name, lambda f=getattr(ops, name): f(x, 0.5)
         yield f"{name} with a residual", lambda f=getattr(ops, name): f(x, 0.5, residual=x)
@@ -41,7 +43,7 @@ def calls(dtype=torch.float32, grad=True):
 @check
 def every_op_has_a_gradient_of_its_own_or_is_composite():
     names = [s.name for s in torch._C._jit_get_all_schemas() if s.name.startswith("torchformer::")]
-    assert len(names) == 17, names
+    assert len(names) == 19, names
     for name in names:
         own = torch._C._dispatch_has_kernel_for_dispatch_key(name, "Autograd")
         composite = torch._C._dispatch_has_kernel_for_dispatch_key(name, "CompositeImplicitAutograd")

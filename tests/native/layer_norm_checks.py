@@ -134,7 +134,8 @@ def layer_norm_refuses_bad_arguments():
         refuses("ERR_SHAPE", "at least 2 features", f, x[..., :1], a[:1], b[:1], sample_std=True)
         refuses("ERR_DTYPE", "must be float16", f, x.long(), a, b)
         refuses("ERR_DTYPE", "dtype of input", f, x, a.float(), b)
-        refuses("ERR_DEVICE", "device of input", f, x, a, b.to("meta"))
+        refuses("ERR_DEVICE", "device of scale", f, x, a, b.to("meta"))
+        refuses("ERR_DEVICE", "device of input", f, x, a.to("meta"), b)
         refuses("ERR_ARGUMENT", "dense", f, x.to_sparse(), a, b)
         for eps in (0.0, -1.0, float("nan"), float("inf")):
             refuses("ERR_ARGUMENT", "eps", f, x, a, b, eps)

@@ -87,6 +87,31 @@ const cases: Case[] = [
       () => [randomDoubles(4, 5), randomDoubles(4, 5)],
     ],
   ]),
+  ...['torchformer::add_norm', 'torchformer::add_norm_reference'].flatMap((name): Case[] => [
+    [
+      name,
+      (x, residual, scale, shift) =>
+        seeded(() => call(name, x, residual, scale, shift, 0.3, 1e-3) as Tensor[]),
+      () => [randomDoubles(2, 3, 5), randomDoubles(2, 3, 5), randomDoubles(5), randomDoubles(5)],
+    ],
+    [
+      `${name} by the sample's deviation`,
+      (x, residual, scale, shift) =>
+        call(name, x, residual, scale, shift, 0, 1e-3, {
+          sample_std: true,
+          eps_outside: true,
+        }) as Tensor[],
+      () => [randomDoubles(6, 5), randomDoubles(6, 5), randomDoubles(5), randomDoubles(5)],
+    ],
+    [
+      `${name} by the root mean square`,
+      (x, residual, scale) =>
+        seeded(
+          () => call(name, x, residual, scale, null, 0.3, 1e-3, { centred: false }) as Tensor[],
+        ),
+      () => [randomDoubles(2, 3, 5), randomDoubles(2, 3, 5), randomDoubles(5)],
+    ],
+  ]),
   ...['torchformer::rms_norm', 'torchformer::rms_norm_reference'].map((name): Case => [
     name,
     (x, scale) => callTensor(name, x, scale, 1e-3),

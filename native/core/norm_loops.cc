@@ -1,4 +1,4 @@
-#include "norm_kernel.h"
+#include "norm_loops.h"
 
 #include <ATen/Parallel.h>
 #include <ATen/ops/empty.h>
@@ -207,8 +207,8 @@ NormGradients backwardAll(const at::Tensor& gradOutput, const at::Tensor& input,
 
 }  // namespace
 
-NormResult normForward(const at::Tensor& input, const at::Tensor& scale, const at::Tensor& shift,
-                       const NormForm& form) {
+NormResult normRows(const at::Tensor& input, const at::Tensor& scale, const at::Tensor& shift,
+                    const NormForm& form) {
   const auto x = input.contiguous();
   const auto scales = scale.contiguous();
   const auto shifts = shift.defined() ? shift.contiguous() : shift;
@@ -216,9 +216,9 @@ NormResult normForward(const at::Tensor& input, const at::Tensor& scale, const a
                                         : forwardAll<float>(x, scales, shifts, form);
 }
 
-NormGradients normBackward(const at::Tensor& gradOutput, const at::Tensor& input,
-                           const at::Tensor& scale, const at::Tensor& mean, const at::Tensor& std,
-                           const NormForm& form, bool wantsInput) {
+NormGradients normRowsBackward(const at::Tensor& gradOutput, const at::Tensor& input,
+                               const at::Tensor& scale, const at::Tensor& mean,
+                               const at::Tensor& std, const NormForm& form, bool wantsInput) {
   const auto dy = gradOutput.contiguous();
   const auto x = input.contiguous();
   const auto scales = scale.contiguous();

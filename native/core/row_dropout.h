@@ -1,28 +1,21 @@
 #pragma once
 
-#include <ATen/core/Generator.h>
-
 #include <cstdint>
-#include <optional>
 
-#include "simd.h"
+#include "inline.h"
 
 // Random bits that are computed from where they are used, not drawn one after the other.
 //
-// A dropout mask made of them depends on a seed, a row and a column only: not on the number of
-// threads, on the order of the work, or on how the rows are cut into chunks. Backward passes make
-// it again instead of storing it.
+// A dropout mask made of them depends on a seed, a row and a column only: not on the device, on the
+// number of threads, on the order of the work, or on how the rows are cut into chunks. Backward
+// passes make it again instead of storing it.
 
 namespace torchformer::core {
-
-/// One 64-bit number from `generator`, else from the default generator of the CPU: the seed of one
-/// call of an op.
-uint64_t drawSeed(const std::optional<at::Generator>& generator);
 
 /// Which elements of a row survive a dropout with probability p.
 class RowDropout {
  public:
-  /// `row` counts within the call.
+  /// `row` counts within the call; `threshold` is 2^32 p (see dropThreshold).
   TF_INLINE RowDropout(uint64_t seed, uint64_t row, uint32_t threshold) : threshold_(threshold) {
     // The finalizer of splitmix64 (Steele et al. 2014).
     uint64_t z = seed + (row + 1) * 0x9E3779B97F4A7C15ULL;
@@ -45,13 +38,16 @@ class RowDropout {
     return h >= threshold_;
   }
 
-  /// The threshold for a probability: 2^32 p, rounded; p = 1 is no row dropout but zeros.
-  static uint32_t thresholdOf(double p);
-
  private:
   uint32_t low_;
   uint32_t high_;
   uint32_t threshold_;
 };
+
+/// The threshold for a probability: 2^32 p, rounded; p = 1 is no row dropout but zeros.
+uint32_t dropThreshold(double p);
+
+/// What the survivors are multiplied with, 1 / (1 - p); 0 for p = 1, where there are none.
+double survivorScale(double p);
 
 }  // namespace torchformer::core

@@ -1,11 +1,11 @@
-#include "dropout_mask.h"
+#include "dropout_loops.h"
 
 #include <ATen/Parallel.h>
 #include <ATen/ops/empty_like.h>
 
 #include <algorithm>
 
-#include "counter_random.h"
+#include "row_dropout.h"
 #include "simd.h"
 
 namespace torchformer::core {
@@ -88,7 +88,7 @@ void dropAll(const at::Tensor& input, const at::Tensor& residual, const at::Tens
   const auto* in = input.const_data_ptr<T>();
   const auto* added = residual.defined() ? residual.const_data_ptr<T>() : nullptr;
   auto* out = output.mutable_data_ptr<T>();
-  const auto threshold = RowDropout::thresholdOf(p);
+  const auto threshold = dropThreshold(p);
   const auto scale = static_cast<T>(survivorScale(p));
   forEachRow(rows, [&](int64_t row) {
     const auto start = row * rows.columns;
@@ -133,7 +133,7 @@ void biasReluDropAll(const at::Tensor& a, const at::Tensor& bias, double p, uint
   const auto rows = rowsOf(a);
   auto* data = a.mutable_data_ptr<T>();
   const auto* biasData = bias.defined() ? bias.const_data_ptr<T>() : nullptr;
-  const auto threshold = RowDropout::thresholdOf(p);
+  const auto threshold = dropThreshold(p);
   forEachRow(rows, [&](int64_t row) {
     auto* const start = data + row * rows.columns;
     biasReluRow(start, biasData, rows.columns);
@@ -148,12 +148,11 @@ void biasReluDropAll(const at::Tensor& a, const at::Tensor& bias, double p, uint
 
 }  // namespace
 
-at::Tensor keptFromSeed(const at::Tensor& like, double p, uint64_t seed) {
-  auto kept = at::empty_like(like, like.options().dtype(at::kBool), at::MemoryFormat::Contiguous);
+void keepMask(const at::Tensor& kept, double p, uint64_t seed) {
   const auto rows = rowsOf(kept);
   // A bool is one byte, 0 or 1.
   auto* data = reinterpret_cast<uint8_t*>(kept.mutable_data_ptr<bool>());
-  const auto threshold = RowDropout::thresholdOf(p);
+  const auto threshold = dropThreshold(p);
   forEachRow(rows, [&](int64_t row) {
     auto* const start = data + row * rows.columns;
     if (p >= 1.0) {
@@ -162,28 +161,9 @@ at::Tensor keptFromSeed(const at::Tensor& like, double p, uint64_t seed) {
       keepRow(start, rows.columns, RowDropout(seed, static_cast<uint64_t>(row), threshold));
     }
   });
-  return kept;
 }
 
-at::Tensor drawKept(const at::Tensor& like, double p,
-                    const std::optional<at::Generator>& generator) {
-  if (like.is_cpu()) return keptFromSeed(like, p, drawSeed(generator));
-  return at::empty_like(like, like.options().dtype(at::kBool)).bernoulli_(1.0 - p, generator);
-}
-
-double survivorScale(double p) { return p < 1.0 ? 1.0 / (1.0 - p) : 0.0; }
-
-// A product, not masked_fill: libtorch's kernel for that takes twice as long.
-at::Tensor applyKept(const at::Tensor& input, const at::Tensor& kept, double p) {
-  return input.mul(kept).mul_(survivorScale(p));
-}
-
-bool takesSeed(const at::Tensor& input) {
-  return input.is_cpu() &&
-         (input.scalar_type() == at::kFloat || input.scalar_type() == at::kDouble);
-}
-
-at::Tensor applySeed(const at::Tensor& input, double p, uint64_t seed, const at::Tensor& residual) {
+at::Tensor dropRows(const at::Tensor& input, double p, uint64_t seed, const at::Tensor& residual) {
   const auto rows = input.contiguous();
   const auto added = residual.defined() ? residual.contiguous() : residual;
   auto output = at::empty_like(rows);

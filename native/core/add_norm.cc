@@ -1,0 +1,230 @@
+// "Add & Norm" (paper, figure 1): the residual sum of a sublayer and the norm of it, in one.
+//
+// Purpose: in a Transformer every residual sum is followed by a norm, at once ("post") or at the
+//   start of the next sublayer ("pre"). Together they read and write each row once, forward and
+//   backward, where one after the other they do it twice.
+// Shapes:  input, residual [..., D], scale [D], shift [D] or none -> sum, output [..., D].
+// Formula: sum = residual + drop(input);  output = norm(sum) as in layer_norm.cc, or without
+//   `centred` as in rms_norm.cc.
+// Backward, from dsum and doutput: dresidual = dsum + norm's gradient of the sum,
+//   dinput = dresidual * keep / (1 - p); dscale and dshift as in the norm.
+// Saved:   sum, scale, shift, two numbers a row, and the seed of the mask.
+// Hazards: the sum has the dtype of the residual, which may be float32 beside an input of a half
+//   type; `results` is for the output alone.
+
+#include <ATen/TensorOperators.h>
+#include <ATen/core/LegacyTypeDispatch.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include <string>
+#include <tuple>
+
+#include "autograd.h"
+#include "check.h"
+#include "dropping.h"
+#include "norm.h"
+#include "ops.h"
+#include "precision.h"
+
+namespace torchformer::core {
+
+namespace {
+
+using OptionalGenerator = std::optional<at::Generator>;
+using OptionalTensor = std::optional<at::Tensor>;
+using Pair = std::tuple<at::Tensor, at::Tensor>;
+using torch::autograd::AutogradContext;
+
+constexpr auto op = "add_norm";
+
+struct Tensors {
+  at::Tensor input, residual, scale, shift;
+};
+
+void checkArguments(const Tensors& t, double p, const NormForm& form,
+                    const OptionalGenerator& generator) {
+  checkFloating(op, "input", t.input);
+  checkParameter(op, "residual", t.residual, "input", t.input);
+  TF_CHECK(ERR_SHAPE, t.residual.sizes() == t.input.sizes(), op,
+           ": residual must have the shape of input, ", t.input.sizes(), ", got ",
+           t.residual.sizes());
+  TF_CHECK(ERR_SHAPE, t.input.dim() >= 1 && t.input.size(-1) >= 1, op,
+           ": input must be [..., D] with D at least 1, got ", t.input.sizes());
+  const auto features = t.input.size(-1);
+  checkParameter(op, "scale", t.scale, "residual", t.residual);
+  TF_CHECK(ERR_SHAPE, t.scale.dim() == 1 && t.scale.size(0) == features, op, ": scale must be [",
+           features, "] for an input of ", t.input.sizes(), ", got ", t.scale.sizes());
+  if (t.shift.defined()) {
+    checkMatches(op, "shift", t.shift, "scale", t.scale);
+    TF_CHECK(ERR_SHAPE, t.shift.dim() == 1 && t.shift.size(0) == features, op, ": shift must be [",
+             features, "] for an input of ", t.input.sizes(), ", got ", t.shift.sizes());
+  }
+  TF_CHECK(ERR_ARGUMENT, form.centred || !t.shift.defined(), op,
+           ": without centred there is no shift; leave it out");
+  TF_CHECK(ERR_ARGUMENT, form.centred || (!form.sampleStd && !form.epsOutside), op,
+           ": sample_std and eps_outside belong to a centred norm; leave them out");
+  TF_CHECK(ERR_SHAPE, !form.sampleStd || features >= 2, op,
+           ": the sample standard deviation needs at least 2 features, got an input of ",
+           t.input.sizes());
+  checkEpsilon(op, "eps", form.eps, t.input);
+  checkProbability(op, "dropout_p", p);
+  checkGenerator(op, generator);
+}
+
+Seed seedFor(double p, const OptionalGenerator& generator, const at::Tensor& input) {
+  return p > 0.0 ? drawSeed(generator, input) : Seed{};
+}
+
+/// The formula in plain ops, differentiable as often as wanted.
+variable_list composed(const Tensors& t, double p, const Seed& seed, const NormForm& form,
+                       at::ScalarType outputType) {
+  auto dropped = t.input.to(t.residual.scalar_type());
+  if (p > 0.0) dropped = applyKept(dropped, keptMask(t.input, p, seed), p);
+  const auto sum = t.residual.add(dropped);
+  const auto x = widened(sum);
+  if (sum.numel() == 0) return {sum, (x * widened(t.scale)).to(outputType)};
+  if (!form.centred) {
+    const auto reciprocal = ((x * x).mean({-1}, /*keepdim=*/true) + form.eps).rsqrt();
+    return {sum, (x * reciprocal * widened(t.scale)).to(outputType)};
+  }
+  const int64_t correction = form.sampleStd ? 1 : 0;
+  const auto mean = x.mean({-1}, /*keepdim=*/true);
+  const auto spread =
+      form.epsOutside ? at::std(x, /*dim=*/{-1}, correction, /*keepdim=*/true) + form.eps
+                      : (at::var(x, /*dim=*/{-1}, correction, /*keepdim=*/true) + form.eps).sqrt();
+  auto output = widened(t.scale) * (x - mean) / spread;
+  if (t.shift.defined()) output = output + widened(t.shift);
+  return {sum, output.to(outputType)};
+}
+
+struct AddNormFunction : torch::autograd::Function<AddNormFunction> {
+  static variable_list forward(AutogradContext* context, const at::Tensor& input,
+                               const at::Tensor& residual, const at::Tensor& scale,
+                               const OptionalTensor& optionalShift, double p, const NormForm& form,
+                               at::ScalarType outputType, const OptionalGenerator& generator) {
+    const at::AutoDispatchBelowADInplaceOrView belowAutograd;
+    const auto shift = optionalShift.value_or(at::Tensor());
+    const auto seed = seedFor(p, generator, input);
+    const auto found =
+        droppedSumNormForward(input, p, seed, residual, scale, shift, form, outputType);
+    context->save_for_backward(
+        {input, residual, found.sum, scale, shift, found.norm.mean, found.norm.std});
+    context->saved_data["p"] = p;
+    saveSeed(context, seed);
+    context->saved_data["eps"] = form.eps;
+    context->saved_data["sample_std"] = form.sampleStd;
+    context->saved_data["eps_outside"] = form.epsOutside;
+    context->saved_data["centred"] = form.centred;
+    context->saved_data["output_type"] = static_cast<int64_t>(outputType);
+    context->set_materialize_grads(false);
+    return {found.sum, found.norm.output};
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    variable_list result(8);
+    const auto& gradSum = gradients[0];
+    const auto& gradOutput = gradients[1];
+    if (!gradSum.defined() && !gradOutput.defined()) return result;
+    const auto saved = context->get_saved_variables();
+    const Tensors t{saved[0], saved[1], saved[3], saved[4]};
+    const auto& sum = saved[2];
+    const auto p = context->saved_data["p"].toDouble();
+    const auto seed = savedSeed(context);
+    const NormForm form{
+        context->saved_data["eps"].toDouble(), context->saved_data["sample_std"].toBool(),
+        context->saved_data["eps_outside"].toBool(), context->saved_data["centred"].toBool()};
+    const auto outputType = static_cast<at::ScalarType>(context->saved_data["output_type"].toInt());
+    if (c10::GradMode::is_enabled()) {
+      auto found = differentiableGradients(
+          [&](const variable_list& inputs) {
+            return composed({inputs[0], inputs[1], inputs[2], inputs[3]}, p, seed, form,
+                            outputType);
+          },
+          {t.input, t.residual, t.scale, t.shift}, gradients);
+      for (size_t i = 0; i < found.size(); ++i) result[i] = std::move(found[i]);
+      return result;
+    }
+    const auto inputType = t.input.scalar_type();
+    if (!gradOutput.defined()) {
+      result[0] = p > 0.0 ? drop(gradSum, p, seed, {}, inputType) : gradSum.to(inputType);
+      result[1] = gradSum;
+      return result;
+    }
+    auto found = droppedSumNormBackward(gradOutput, gradSum, sum, p, seed, inputType, t.scale,
+                                        saved[5], saved[6], form, context->needs_input_grad(2));
+    result[0] = found.dropped;
+    result[1] = found.norm.input;
+    result[2] = narrowed(found.norm.scale, t.scale);
+    if (t.shift.defined()) result[3] = narrowed(found.norm.shift, t.shift);
+    return result;
+  }
+};
+
+Pair addNorm(const at::Tensor& input, const at::Tensor& residual, const at::Tensor& scale,
+             const OptionalTensor& shift, double p, double eps, bool sampleStd, bool epsOutside,
+             bool centred, std::string_view results, OptionalGenerator generator) {
+  const Tensors t{input, residual, scale, shift.value_or(at::Tensor())};
+  const NormForm form{eps, sampleStd, epsOutside, centred};
+  checkArguments(t, p, form, generator);
+  const auto outputType = resultType(op, results, residual);
+  const auto seed = seedFor(p, generator, input);
+  if (!hasNormKernels(input)) {
+    const auto found = composed(t, p, seed, form, outputType);
+    return {found[0], found[1]};
+  }
+  const auto found =
+      droppedSumNormForward(input, p, seed, residual, scale, t.shift, form, outputType);
+  return {found.sum, found.norm.output};
+}
+
+Pair addNormAutograd(const at::Tensor& input, const at::Tensor& residual, const at::Tensor& scale,
+                     const OptionalTensor& shift, double p, double eps, bool sampleStd,
+                     bool epsOutside, bool centred, std::string_view results,
+                     OptionalGenerator generator) {
+  const Tensors t{input, residual, scale, shift.value_or(at::Tensor())};
+  const NormForm form{eps, sampleStd, epsOutside, centred};
+  checkArguments(t, p, form, generator);
+  const auto outputType = resultType(op, results, residual);
+  if (!hasNormKernels(input)) {
+    const auto found = composed(t, p, seedFor(p, generator, input), form, outputType);
+    return {found[0], found[1]};
+  }
+  if (mustRecord({t.input, t.residual, t.scale, t.shift})) {
+    const auto found =
+        AddNormFunction::apply(input, residual, scale, shift, p, form, outputType, generator);
+    return {found[0], found[1]};
+  }
+  const at::AutoDispatchBelowADInplaceOrView belowAutograd;
+  return addNorm(input, residual, scale, shift, p, eps, sampleStd, epsOutside, centred, results,
+                 std::move(generator));
+}
+
+Pair addNormReference(const at::Tensor& input, const at::Tensor& residual, const at::Tensor& scale,
+                      const OptionalTensor& shift, double p, double eps, bool sampleStd,
+                      bool epsOutside, bool centred, std::string_view results,
+                      OptionalGenerator generator) {
+  const Tensors t{input, residual, scale, shift.value_or(at::Tensor())};
+  const NormForm form{eps, sampleStd, epsOutside, centred};
+  checkArguments(t, p, form, generator);
+  const auto found =
+      composed(t, p, seedFor(p, generator, input), form, resultType(op, results, residual));
+  return {found[0], found[1]};
+}
+
+}  // namespace
+
+void registerAddNorm(torch::Library& library) {
+  const std::string signature =
+      "(Tensor input, Tensor residual, Tensor scale, Tensor? shift=None, float dropout_p=0.0, "
+      "float eps=1e-6, *, bool sample_std=False, bool eps_outside=False, bool centred=True, "
+      "str results=\"own\", Generator? generator=None) -> (Tensor sum, Tensor output)";
+  library.def(("add_norm" + signature).c_str());
+  library.impl("add_norm",
+               torch::dispatch(c10::DispatchKey::CompositeExplicitAutograd, TORCH_FN(addNorm)));
+  library.impl("add_norm", torch::dispatch(c10::DispatchKey::Autograd, TORCH_FN(addNormAutograd)));
+  library.def(("add_norm_reference" + signature).c_str());
+  library.impl("add_norm_reference", torch::dispatch(c10::DispatchKey::CompositeImplicitAutograd,
+                                                     TORCH_FN(addNormReference)));
+}
+
+}  // namespace torchformer::core

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstdint>
+
+#include "dropping.h"
+#include "element.h"
+
+namespace torchformer::cuda {
+
+struct DropArguments {
+  Element inputType, outputType;
+  const void* input;     // dense rows [rows, columns]
+  const void* residual;  // of outputType, added; null: none
+  void* output;
+  int64_t rows;
+  int64_t columns;
+  Dropping dropping;
+};
+
+/// output = residual + drop(input).
+LaunchError launchDrop(const DropArguments& arguments, void* stream);
+
+/// kept[rows, columns] = whether an element survives.
+LaunchError launchKeptMask(bool* kept, int64_t rows, int64_t columns, const Dropping& dropping,
+                           void* stream);
+
+}  // namespace torchformer::cuda

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <cstdint>
+
+#include "dropping.h"
+#include "element.h"
+
+// Launchers of the norm kernels. Pointers are device memory of dense rows [rows, columns]; all is
+// queued on `stream`.
+
+namespace torchformer::cuda {
+
+/// Which norm; the formulas are in core/layer_norm.cc and core/rms_norm.cc.
+struct NormForm {
+  double eps;
+  bool sampleStd;
+  bool epsOutside;
+  bool centred;
+};
+
+/// Of a row's statistics, scale and shift: float, or double for float64 rows.
+struct NormForwardArguments {
+  Element inputType, outputType;
+  const void* input;
+  const void* scale;
+  const void* shift;  // null: none
+  void* output;
+  void* mean;  // [rows]
+  void* std;   // [rows], without eps
+  int64_t rows;
+  int64_t columns;
+  NormForm form;
+  // With a residual the input is dropped and added to it first; the sum is normed and kept.
+  const void* residual = nullptr;
+  void* sum = nullptr;
+  Element sumType = Element::float32;  // of residual and sum
+  Dropping dropping = {};
+};
+
+LaunchError launchNormForward(const NormForwardArguments& arguments, void* stream);
+
+/// How many rows of partial sums the gradients of scale and shift need.
+int64_t normPartialRows(int64_t rows, int64_t columns);
+
+struct NormBackwardArguments {
+  Element inputType, gradType;
+  const void* gradOutput;
+  const void* input;
+  const void* scale;
+  const void* mean;
+  const void* std;
+  const void* gradSum;  // of inputType, added to gradInput; null: none
+  void* gradInput;      // of inputType; null: not wanted
+  // [normPartialRows, columns] each, and [columns]; null: not wanted
+  void* scalePartials;
+  void* shiftPartials;
+  void* gradScale;
+  void* gradShift;
+  int64_t rows;
+  int64_t columns;
+  NormForm form;
+  // Behind a dropped sum: what gradInput becomes on its way through the dropout.
+  void* gradDropped = nullptr;
+  Element droppedType = Element::float32;
+  Dropping dropping = {};
+};
+
+LaunchError launchNormBackward(const NormBackwardArguments& arguments, void* stream);
+
+}  // namespace torchformer::cuda

@@ -1,0 +1,24 @@
+// Registers our CUDA kernels when the library is opened. It is opened after libtorch_cuda and after
+// the ops were registered (by the addon, or by libtorchformer_core.so).
+
+#include "core/device_op.h"
+#include "tensors.h"
+
+namespace {
+
+#if defined(TORCHFORMER_CUDA_EMULATED)
+constexpr auto key = c10::DispatchKey::CPU;
+#else
+constexpr auto key = c10::DispatchKey::CUDA;
+#endif
+
+[[maybe_unused]] const torch::Library* const registered = [] {
+  // Never destroyed: at process exit other threads may still be inside a kernel.
+  auto library = std::make_unique<torch::Library>(
+      torch::Library::IMPL, torchformer::core::deviceNamespace, key, __FILE__, __LINE__);
+  torchformer::cuda::registerDropout(*library);
+  torchformer::cuda::registerNorm(*library);
+  return library.release();
+}();
+
+}  // namespace
