@@ -33,8 +33,8 @@ std::optional<std::string> startingFault() {
 }
 
 // `opened`: whether the CUDA library is in the process. `problem`: why no GPU can be used though it
-// is. The count is made once in a process; a driver that is too old is told as a warning then, and
-// as an error here, so the warning can go.
+// is. libtorch counts once in a process, and tells then of a driver that is too old in a warning;
+// starting CUDA tells it again.
 Napi::Value cudaStatus(const Napi::CallbackInfo& info) {
   std::vector<std::string> warnings;
   const WarningCollector collector(warnings);

@@ -54,7 +54,7 @@ Napi::Value manualSeed(const Napi::CallbackInfo& info) {
   const auto value = static_cast<uint64_t>(integerOf(info[0], "seed"));
   seed(environment.generator, value);
   // Raw ops without a generator argument draw from the process's generator.
-  at::manual_seed(value);
+  environment.runNow([value] { at::manual_seed(value); });
   return info.Env().Undefined();
 }
 

@@ -20,6 +20,8 @@ async function trainingStep() {
   return history.epochs.map(({ trainLoss }) => trainLoss);
 }
 
+// First of all: what trains on the CPU does not ask for GPUs, and must hear nothing of them.
+const losses = await trainingStep();
 const model = () => makeModel(9, { N: 1, dModel: 8, dFf: 8, h: 2 });
 
 console.log(
@@ -34,7 +36,7 @@ console.log(
     ])
       .matmul(ones([2, 1]))
       .toArray(),
-    losses: await trainingStep(),
+    losses,
     precision: [
       cuda.float32Precision(),
       cuda.setFloat32Precision('high') ?? cuda.float32Precision(),
