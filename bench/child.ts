@@ -9,20 +9,35 @@ export class ChildFailed extends Error {}
  * What all participants find in their environment. OpenMP's default spinning makes figures hang on
  * what else runs; the addon sets this count for itself, so the peers get it too.
  */
-function environment(): NodeJS.ProcessEnv {
+export function environment(): NodeJS.ProcessEnv {
   const { GOMP_SPINCOUNT, OMP_WAIT_POLICY } = process.env;
   const spinning = GOMP_SPINCOUNT ?? OMP_WAIT_POLICY;
   return spinning === undefined ? { ...process.env, GOMP_SPINCOUNT: '1000' } : process.env;
 }
 
+/** What a participant may be given besides its arguments. */
+export interface ChildOptions {
+  /** Seconds after which it is ended; default: see {@link limitChildren}. */
+  readonly seconds?: number;
+}
+
 /** Runs a program of this folder (`trainOurs.js`) with this Node. */
-export function runOurs<T>(program: string, args: readonly string[]): Promise<T> {
-  return runChild<T>(process.execPath, [ourProgram(program), ...args]);
+export function runOurs<T>(
+  program: string,
+  args: readonly string[],
+  options?: ChildOptions,
+): Promise<T> {
+  return runChild<T>(process.execPath, [ourProgram(program), ...args], options);
 }
 
 /** Runs a program of `bench/peers` (`train.py`). */
-export function runPeer<T>(python: string, program: string, args: readonly string[]): Promise<T> {
-  return runChild<T>(python, [peerProgram(program), ...args]);
+export function runPeer<T>(
+  python: string,
+  program: string,
+  args: readonly string[],
+  options?: ChildOptions,
+): Promise<T> {
+  return runChild<T>(python, [peerProgram(program), ...args], options);
 }
 
 export function ourProgram(program: string): string {
@@ -45,14 +60,18 @@ export function limitChildren(seconds: number): void {
  *
  * @throws ChildFailed after the limit, or with the reason found in its standard error
  */
-export async function runChild<T>(command: string, args: readonly string[]): Promise<T> {
+export async function runChild<T>(
+  command: string,
+  args: readonly string[],
+  { seconds = limit }: ChildOptions = {},
+): Promise<T> {
   const child = spawn(command, args, { env: environment(), stdio: ['ignore', 'pipe', 'pipe'] });
   const kill = (): void => void child.kill('SIGKILL');
   let late = false;
   const timer = setTimeout(() => {
     late = true;
     kill();
-  }, limit * 1000);
+  }, seconds * 1000);
   process.once('exit', kill);
   let output = '';
   let errors = '';
@@ -68,7 +87,8 @@ export async function runChild<T>(command: string, args: readonly string[]): Pro
   });
   clearTimeout(timer);
   process.off('exit', kill);
-  if (late) throw new ChildFailed(`not done after ${limit} s; --limit gives it more time`);
+  if (late)
+    throw new ChildFailed(`not done after ${seconds.toFixed(0)} s; --limit gives it more time`);
   if (end !== null) throw new ChildFailed(`${end}: ${reasonIn(errors)}`);
   try {
     return JSON.parse(lastLines(output, 1)[0] ?? '') as T;
@@ -78,7 +98,7 @@ export async function runChild<T>(command: string, args: readonly string[]): Pro
 }
 
 /** The error among the lines of a stack, whichever language wrote it. */
-function reasonIn(errors: string): string {
+export function reasonIn(errors: string): string {
   const lines = lastLines(errors, 60);
   return (
     lines.findLast((line) => /^(\w+\.)*\w*(Error|Exception)\b/.test(line)) ??

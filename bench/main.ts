@@ -69,7 +69,7 @@ async function bench(args: readonly string[]): Promise<number> {
 /** Better now than after the first of our turns. */
 async function checkPython(python: string): Promise<void> {
   try {
-    await promisify(execFile)(python, ['-c', 'import torch, numpy, safetensors']);
+    await promisify(execFile)(python, ['-c', 'import torch, numpy']);
   } catch (error) {
     const { code, stderr = '' } = error as { code?: unknown; stderr?: string };
     const reason = code === 'ENOENT' ? 'was not found' : stderr.trim().split('\n').at(-1);

@@ -1,4 +1,5 @@
 /** What the participants of suite `train` are told, and what they answer. */
+import type { Device } from 'torchformer';
 import type { ModelSize } from './sizes.js';
 
 /** A sentence pair as ids, bos and eos on both sides. */
@@ -27,6 +28,8 @@ export interface TrainJob {
   /** All steps, those before the timed ones included. */
   readonly steps: number;
   readonly threads: number;
+  /** Where it is done, `cpu` when not given. */
+  readonly device?: Device;
   readonly seed: number;
 }
 

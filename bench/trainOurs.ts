@@ -3,30 +3,10 @@
  *
  * Arguments: job file, dtype.
  */
-import type { TrainingReporter } from 'torchformer';
 import type { TrainDType } from './options.js';
+import { StepClock } from './stepClock.js';
 import type { TrainResult } from './trainJob.js';
 import { setUp } from './trainSetup.js';
-
-/** Notes how long each step took. */
-class StepClock implements TrainingReporter {
-  readonly seconds: number[] = [];
-  #last = NaN;
-
-  start(): void {
-    this.#last = performance.now();
-  }
-
-  batch(): void {
-    const now = performance.now();
-    this.seconds.push((now - this.#last) / 1000);
-    this.#last = now;
-  }
-
-  epoch(): void {}
-  message(): void {}
-  finish(): void {}
-}
 
 const [jobFile, dtype] = process.argv.slice(2) as [string, TrainDType];
 const clock = new StepClock();

@@ -6,9 +6,9 @@
  */
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { makeModel, manualSeed, writeSafetensors } from 'torchformer';
 import { makeBatches } from './corpora.js';
 import { trainSizes, type SizeName } from './sizes.js';
+import { writeWeights } from './weights.js';
 
 /** The line of JSON that it prints. */
 export interface Prepared {
@@ -26,11 +26,8 @@ const file = await makeBatches(size, data, Number(count));
 const batches = join(folder, `${name}.batches.json`);
 await writeFile(batches, JSON.stringify(file));
 
-const { vocabSize, ...widths } = size.model;
-manualSeed(1);
-const model = makeModel(vocabSize, widths);
 const weights = join(folder, `${name}.safetensors`);
-await writeSafetensors(weights, model.stateDict());
+const parameters = await writeWeights(size.model, weights);
 
 let tokens = 0;
 let positions = 0;
@@ -42,7 +39,7 @@ for (const pairs of file.batches) {
 const prepared: Prepared = {
   weights,
   batches,
-  parameters: model.parameters().reduce((sum, { numel }) => sum + numel, 0),
+  parameters,
   fill: tokens / positions,
 };
 console.log(JSON.stringify(prepared));

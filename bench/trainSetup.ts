@@ -38,6 +38,7 @@ export async function setUp(
     ...(job.dropout === 0 ? { attentionDropout: 0 } : {}),
   });
   await loadWeights(model, job.weights);
+  if (job.device !== undefined) model.to(job.device);
   manualSeed(job.seed);
   const options: TrainerOptions = {
     specialIds: { pad: 0, bos, eos },

@@ -1,0 +1,32 @@
+/** The time of training steps. */
+import type { TrainingReporter } from 'torchformer';
+
+/** Notes how long each step took. */
+export class StepClock implements TrainingReporter {
+  /** Since {@link start}. */
+  seconds: number[] = [];
+  #last = NaN;
+  readonly #settle: () => void;
+
+  /** @param settle waits at the end of each step for what is still being computed */
+  constructor(settle: () => void = () => undefined) {
+    this.#settle = settle;
+  }
+
+  start(): void {
+    this.#settle();
+    this.seconds = [];
+    this.#last = performance.now();
+  }
+
+  batch(): void {
+    this.#settle();
+    const now = performance.now();
+    this.seconds.push((now - this.#last) / 1000);
+    this.#last = now;
+  }
+
+  epoch(): void {}
+  message(): void {}
+  finish(): void {}
+}
