@@ -31,7 +31,7 @@ export const gpuSizes: Readonly<Record<GpuSizeName, GpuSize>> = {
   },
   // For rehearsals, which run on the CPU.
   tiny: {
-    model: { vocabSize: 1000, N: 2, dModel: 64, dFf: 128, h: 4 },
+    model: { vocabSize: 1000, N: 1, dModel: 64, dFf: 128, h: 4 },
     corpus: 'multi30k',
     batch: { pairs: 8 },
     about: 'batches of 8 pairs of Multi30k de-en',

@@ -1,0 +1,116 @@
+/** Part `build`: the addon and the libraries of ops, against the PyTorch of this machine. */
+import { spawn } from 'node:child_process';
+import { createWriteStream } from 'node:fs';
+import { readdir, readFile, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { finished } from 'node:stream/promises';
+import type { Tools } from './tools.js';
+
+export interface Build {
+  readonly configureSeconds: number;
+  readonly compileSeconds: number;
+  readonly jobs: number;
+  /** Bytes of each file that was made. */
+  readonly files: Readonly<Record<string, number>>;
+}
+
+export interface BuildPlaces {
+  readonly repository: string;
+  readonly tree: string;
+  /** Of what cmake and ninja write. */
+  readonly log: string;
+}
+
+/** Of an H200. */
+const rehearsedCapability = '9.0';
+
+/** Where the results lie: where the package looks for them. */
+export function builtFolder(tree: string): string {
+  return join(tree, 'build/Release');
+}
+
+/** @throws Error with the end of what the build wrote */
+export async function build(
+  { repository, tree, log }: BuildPlaces,
+  tools: Tools,
+  seconds: number,
+): Promise<Build> {
+  const objects = join(tree, 'build-native');
+  const end = performance.now() + seconds * 1000;
+  const run = (command: string, args: readonly string[]): Promise<number> =>
+    logged(command, args, {
+      log,
+      seconds: (end - performance.now()) / 1000,
+      // CMake asks Node where the header packages are; they are not beside the checkout.
+      environment: { NODE_PATH: join(tree, 'node_modules') },
+    });
+  const configureSeconds = await run(tools.cmake, [
+    ...['-S', repository, '-B', objects, '-G', 'Ninja', '-DCMAKE_BUILD_TYPE=Release'],
+    `-DCMAKE_MAKE_PROGRAM=${tools.ninja}`,
+    `-DTORCHFORMER_LIBTORCH=${tools.folder}`,
+    `-DTORCHFORMER_OUTPUT=${builtFolder(tree)}`,
+    `-DNODE_EXE=${process.execPath}`,
+    // Another compiler's warning is no reason to waste a run.
+    '-DTORCHFORMER_WERROR=OFF',
+    ...cudaDefinitions(tools),
+  ]);
+  const compileSeconds = await run(tools.ninja, ['-C', objects, '-j', String(tools.cores)]);
+  const names = (await readdir(builtFolder(tree))).filter((name) => /\.(node|so)$/.test(name));
+  const sizes = await Promise.all(
+    names.map(async (name) => [name, (await stat(join(builtFolder(tree), name))).size] as const),
+  );
+  return { configureSeconds, compileSeconds, jobs: tools.cores, files: Object.fromEntries(sizes) };
+}
+
+/** Our kernels, for the GPU that is here alone: each further kind costs compile time. */
+export function cudaDefinitions({ nvcc, gpu }: Pick<Tools, 'nvcc' | 'gpu'>): string[] {
+  if (nvcc === null) return ['-DTORCHFORMER_CUDA=OFF'];
+  const architecture = (gpu?.capability ?? rehearsedCapability).replace('.', '');
+  return [
+    '-DTORCHFORMER_CUDA=ON',
+    `-DTORCHFORMER_CUDA_ARCHITECTURES=${architecture}`,
+    `-DCMAKE_CUDA_COMPILER=${nvcc}`,
+  ];
+}
+
+/** Runs a command, its output added to the log; the seconds it took. */
+async function logged(
+  command: string,
+  args: readonly string[],
+  { log, seconds, environment }: { log: string; seconds: number; environment: NodeJS.ProcessEnv },
+): Promise<number> {
+  const start = performance.now();
+  const output = createWriteStream(log, { flags: 'a' });
+  output.write(`$ ${[command, ...args].join(' ')}\n`);
+  // A group of its own, so that the compilers end with it.
+  const child = spawn(command, args, {
+    env: { ...process.env, ...environment },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    detached: true,
+  });
+  const kill = (): void => {
+    if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
+  };
+  process.once('exit', kill);
+  let late = false;
+  const timer = setTimeout(() => {
+    late = true;
+    kill();
+  }, seconds * 1000);
+  child.stdout.pipe(output, { end: false });
+  child.stderr.pipe(output, { end: false });
+  const code = await new Promise<number | string>((resolve) => {
+    child.on('error', (error) => resolve(error.message));
+    child.on('close', (status, signal) => resolve(status ?? signal ?? 'no exit code'));
+  });
+  clearTimeout(timer);
+  process.off('exit', kill);
+  output.end();
+  await finished(output);
+  if (late) throw new Error(`${command}: not done after ${seconds.toFixed(0)} s; see ${log}`);
+  if (code !== 0) {
+    const lines = (await readFile(log, 'utf8')).trimEnd().split('\n').slice(-15);
+    throw new Error(`${command}: exit code ${code}; its last lines:\n${lines.join('\n')}`);
+  }
+  return (performance.now() - start) / 1000;
+}

@@ -1,0 +1,10 @@
+/**
+ * Writes the initial weights of a size; prints a line of JSON with the number of parameters.
+ *
+ * Arguments: size, file.
+ */
+import { writeWeights } from '../weights.js';
+import { gpuSizes, type GpuSizeName } from './gpuSizes.js';
+
+const [name, file] = process.argv.slice(2) as [GpuSizeName, string];
+console.log(JSON.stringify({ parameters: await writeWeights(gpuSizes[name].model, file) }));

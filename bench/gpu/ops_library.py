@@ -1,0 +1,26 @@
+"""The native ops in PyTorch, and the device they are checked on."""
+
+from pathlib import Path
+
+import torch
+
+
+def load(folder, device):
+    """torch.ops.torchformer, from the libraries in the folder."""
+    torch.ops.load_library(str(Path(folder) / "libtorchformer_core.so"))
+    cuda = Path(folder) / "libtorchformer_cuda.so"
+    if device == "cuda" and cuda.exists():
+        torch.ops.load_library(str(cuda))
+    return torch.ops.torchformer
+
+
+def exact():
+    """float32 products in float32: PyTorch's default for matrices, but not for all it does."""
+    torch.backends.cuda.matmul.allow_tf32 = False
+    torch.backends.cudnn.allow_tf32 = False
+
+
+def op_names():
+    """All ops of ours but the references."""
+    names = {s.name for s in torch._C._jit_get_all_schemas() if s.name.startswith("torchformer::")}
+    return sorted(n.split("::")[1] for n in names if not n.endswith("_reference"))

@@ -1,0 +1,70 @@
+/** Part `parity of ops`. */
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { runChild } from '../child.js';
+import { PartFailed } from './parts.js';
+
+/** A case in one dtype: a line that parity.py writes. */
+export interface ParityRecord {
+  readonly op: string;
+  readonly options: string;
+  readonly dtype: string;
+  readonly passed: boolean;
+  /** Against float64 on the CPU, relative to the largest number expected. */
+  readonly error?: number;
+  readonly tolerance?: number;
+  readonly gradientError?: number;
+  readonly gradientTolerance?: number;
+  /** Of the same op on the CPU. */
+  readonly cpuError?: number;
+  readonly cpuGradientError?: number;
+  /** Why there are no errors. */
+  readonly fault?: string;
+}
+
+export interface ParityFindings {
+  readonly cases: number;
+  readonly failed: number;
+  readonly records: readonly ParityRecord[];
+}
+
+export interface ParityPlaces {
+  readonly python: string;
+  /** With parity.py. */
+  readonly programs: string;
+  readonly libraries: string;
+  readonly device: string;
+  readonly output: string;
+}
+
+/** @throws PartFailed with the records, when a case failed or the program did not come to its end */
+export async function parityOfOps(
+  { python, programs, libraries, device, output }: ParityPlaces,
+  seconds: number,
+): Promise<ParityFindings> {
+  const file = join(output, 'parity.jsonl');
+  const args = ['--libraries', libraries, '--device', device, '--records', file];
+  const end = await runChild(python, [join(programs, 'parity.py'), ...args], { seconds }).then(
+    () => null,
+    (error: unknown) => (error as Error).message,
+  );
+  const records = await readRecords(file);
+  const failed = records.filter(({ passed }) => !passed);
+  const findings = { cases: records.length, failed: failed.length, records };
+  const faults = [
+    ...(failed.length > 0 ? [`${failed.length} of ${records.length} cases failed`] : []),
+    ...(end === null ? [] : [`after ${records.length} cases: ${end}`]),
+  ];
+  if (faults.length > 0) throw new PartFailed(faults.join('; '), findings);
+  return findings;
+}
+
+/** Those that are complete: the program may have been ended in the middle of a line. */
+async function readRecords(file: string): Promise<ParityRecord[]> {
+  const text = await readFile(file, 'utf8').catch(() => '');
+  return text
+    .slice(0, text.lastIndexOf('\n') + 1)
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => JSON.parse(line) as ParityRecord);
+}

@@ -1,0 +1,32 @@
+/**
+ * Ours, taking steps when it is told to; see participant.py, whose counterpart this is.
+ *
+ * Arguments: job file, dtype.
+ */
+import { createInterface } from 'node:readline';
+import type { TrainDType } from '../options.js';
+import { StepClock } from '../stepClock.js';
+import { setUp } from '../trainSetup.js';
+import { peakDeviceMemory, synchronizeDevice } from './device.js';
+import type { StepsRequest, StepsResult } from './participant.js';
+
+const [jobFile, dtype] = process.argv.slice(2) as [string, TrainDType];
+const clock = new StepClock(synchronizeDevice);
+const { trainer, batches } = await setUp(jobFile, dtype, clock);
+console.log(JSON.stringify({ ready: true }));
+for await (const line of createInterface({ input: process.stdin })) {
+  const { first, count } = JSON.parse(line) as StepsRequest;
+  const before = trainer.history.steps.length;
+  clock.start();
+  const { history } = await trainer.fit(batches.slice(first, first + count), { epochs: 1 });
+  const steps = history.steps.slice(before);
+  const peakDevice = peakDeviceMemory();
+  const result: StepsResult = {
+    seconds: clock.seconds,
+    tokens: steps.map(({ tokens }) => tokens),
+    losses: steps.map(({ loss }) => loss),
+    peakRss: process.resourceUsage().maxRSS * 1024,
+    ...(peakDevice === null ? {} : { peakDevice }),
+  };
+  console.log(JSON.stringify(result));
+}
