@@ -14,7 +14,7 @@ import { noam } from '../optim/schedule.js';
 import { ones } from '../tensor/create.js';
 import { manualSeed } from '../tensor/random.js';
 import { setNumThreads } from '../tensor/threads.js';
-import type { DeviceChoice } from '../tensor/device.js';
+import { checkDevice, type DeviceChoice } from '../tensor/device.js';
 import { RunFolder } from '../train/runFolder.js';
 import { Trainer } from '../train/trainer.js';
 import { warmup } from '../train/warmup.js';
@@ -197,7 +197,9 @@ export function registerTrain(program: Command): void {
 /** @returns whether there is a model: false when it was stopped before the first step */
 async function train(flags: TrainFlags, signal: AbortSignal): Promise<boolean> {
   // What cannot work should fail now, not when the data is read and a tokenizer trained.
-  ones([1], { device: flags.device }).dispose();
+  const device = checkDevice('train', '--device', flags.device);
+  ones([1], { device }).dispose();
+  if (flags.device === 'auto') say(`device: ${device}`);
   await new RunFolder(flags.out).check();
   if (flags.threads !== undefined) setNumThreads(flags.threads);
   const { pairs, report } = await read(flags.train, flags, signal);
@@ -227,10 +229,10 @@ async function train(flags: TrainFlags, signal: AbortSignal): Promise<boolean> {
   const model = makeModel(tokenizer.vocabSize, {
     ...modelOptionsOf(flags),
     maxLen: flags.maxLength,
-  }).to({ device: flags.device, dtype: flags.dtype === 'float64' ? 'float64' : 'float32' });
+  }).to({ device, dtype: flags.dtype === 'float64' ? 'float64' : 'float32' });
   say(`model: ${model.parameterCount().toLocaleString('en-US')} parameters`);
 
-  const { seed, epochs, device } = flags;
+  const { seed, epochs } = flags;
   const batchOptions = {
     ...(flags.batchTokens === undefined
       ? { batchSize: flags.batchSize }

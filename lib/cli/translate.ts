@@ -2,7 +2,7 @@
 import type { Command } from 'commander';
 import { StringDecoder } from 'node:string_decoder';
 import { TextTooLongError, Translator, type TranslateOptions } from '../decode/translator.js';
-import type { DeviceChoice } from '../tensor/device.js';
+import { checkDevice, type DeviceChoice } from '../tensor/device.js';
 import { setNumThreads } from '../tensor/threads.js';
 import { deviceName, integer, nonEmpty } from './flagValues.js';
 import { withInterrupts } from './signals.js';
@@ -57,7 +57,8 @@ async function translate(
   signal: AbortSignal,
 ): Promise<void> {
   if (flags.threads !== undefined) setNumThreads(flags.threads);
-  const translator = await Translator.load(flags.model, { device: flags.device });
+  const device = checkDevice('translate', '--device', flags.device);
+  const translator = await Translator.load(flags.model, { device });
   const { batchSize, maxLength } = flags;
   const options = { batchSize, maxLength, signal };
   try {

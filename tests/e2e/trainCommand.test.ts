@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { loadModel } from 'torchformer';
+import { cuda, loadModel } from 'torchformer';
 import { fiftyPairs } from '../support/tinyTranslation.js';
 
 const command = fileURLToPath(new URL('../../bin/torchformer.js', import.meta.url));
@@ -238,6 +238,32 @@ describe('Ctrl-C', () => {
     child.stderr.once('data', () => child.kill('SIGINT'));
     const signal = await new Promise((resolve) => child.on('exit', (_code, name) => resolve(name)));
     expect(signal).toBe('SIGINT');
+  });
+});
+
+describe('--device', () => {
+  test('auto trains and translates on what is there, and train says where', () => {
+    const out = join(root, 'auto');
+    const trained = torchformer(trainArgs(out, '--epochs', '1', '--device', 'auto'));
+    expect(trained.stderr).toContain(`device: ${cuda.isAvailable() ? 'cuda:0' : 'cpu'}\n`);
+    expect(trained.status).toBe(0);
+    const translated = torchformer(['translate', '--model', out, '--device', 'auto', 'twenty']);
+    expect([translated.stderr, translated.status]).toEqual(['', 0]);
+    expect(translated.stdout.split('\n').length).toBe(2);
+  });
+
+  test.skipIf(cuda.isAvailable())('cuda without a GPU fails before anything is read', () => {
+    for (const command of [
+      trainArgs(join(root, 'none'), '--train', '/no/such.csv', '--device', 'cuda'),
+      ['translate', '--model', '/no/such', '--device', 'cuda', 'twenty'],
+    ]) {
+      const { status, stderr } = torchformer(command);
+      expect(stderr).toContain(
+        `${command[0]}: --device is 'cuda', but no CUDA GPU can be used here: `,
+      );
+      expect(stderr).not.toMatch(/\n {4}at /);
+      expect(status).toBe(1);
+    }
   });
 });
 
