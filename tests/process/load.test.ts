@@ -292,6 +292,20 @@ describe('CUDA', () => {
     ]);
   });
 
+  it.runIf(cpuBuild)('a CPU build has none, and the way out fits where it came from', () => {
+    const { value } = evaluate('(nativeAddon(), loadedRuntime().cuda)', {
+      TORCHFORMER_CUDA: null,
+      TORCHFORMER_LIBTORCH: libtorch,
+    });
+    expect(value).toEqual({
+      open: false,
+      reason: 'this libtorch is a CPU build',
+      wayOut:
+        'Set TORCHFORMER_LIBTORCH to a libtorch with CUDA, or unset it and run ' +
+        '`npx torchformer setup --cuda`.',
+    });
+  });
+
   it.runIf(cpuBuild)('that is asked for and not there is an error', () => {
     const { code, message } = evaluate('nativeAddon()', { TORCHFORMER_CUDA: '1' });
     expect(code).toBe('ERR_CUDA_UNAVAILABLE');
