@@ -2,8 +2,8 @@
 
     python op_times.py --libraries folder --device cuda|cpu
 
-Prints a line of JSON. On a GPU the sizes are those of a batch of 25,000 tokens, and the clock is the GPU's;
-on the CPU they are tiny, for rehearsals. Ours and ATen run in turn; figures are medians.
+Prints a line of JSON. On a GPU the sizes are those of a batch of 25,000 tokens, and the clock is the
+GPU's; on the CPU they are tiny, for rehearsals. Ours and ATen run in turn; figures are medians.
 """
 
 import argparse
@@ -41,10 +41,14 @@ def subjects(ops, sizes, dtype, device):
     def pair(name):
         return getattr(ops, name), getattr(ops, name + "_reference")
 
-    for words, options in (("", {}), (", sample std, eps outside", dict(sample_std=True, eps_outside=True))):
-        calls = [lambda x, a, b, op=op, o=options: op(x, a, b, 1e-6, **o) for op in pair("layer_norm")]
+    outside = dict(sample_std=True, eps_outside=True)
+    for words, options in (("", {}), (", sample std, eps outside", outside)):
+        calls = [lambda *t, op=op, o=options: op(*t, 1e-6, **o) for op in pair("layer_norm")]
         yield "layer_norm", rows + words, [x, scale, shift], *calls
-    yield "rms_norm", rows, [x, scale], *[lambda x, a, op=op: op(x, a, 1e-6) for op in pair("rms_norm")]
+    calls = [lambda *t, op=op: op(*t, 1e-6) for op in pair("rms_norm")]
+    yield "rms_norm", rows, [x, scale], *calls
+    calls = [lambda *t, op=op: torch.stack(op(*t, 0.1)) for op in pair("add_norm")]
+    yield "add_norm (and a stack of its results)", rows, [x, rand(n, d), scale, shift], *calls
     yield "dropout", rows, [x], *[lambda x, op=op: op(x, 0.1) for op in pair("dropout")]
     yield (
         "dropout with residual",
@@ -59,13 +63,16 @@ def subjects(ops, sizes, dtype, device):
         [x, w1, b1, w2, b2],
         *[lambda *t, op=op: op(*t, 0.1) for op in pair("feed_forward")],
     )
-    yield "linear", rows, [x, rand(d, d), rand(d)], *[lambda *t, op=op: op(*t) for op in pair("linear")]
+    yield "linear", rows, [x, rand(d, d), rand(d)], *pair("linear")
     target = torch.randint(1, v, (n,), device=device)
     yield (
         "linear_cross_entropy",
         f"{rows} to {v}",
         [x, rand(v, d), rand(v)],
-        *[lambda x, w, b, op=op: op(x, w, b, target, 0, 0.0, 1 / n)[0] for op in pair("linear_cross_entropy")],
+        *[
+            lambda *t, op=op: op(*t, target, 0, 0.0, 1 / n)[0]
+            for op in pair("linear_cross_entropy")
+        ],
     )
     length = n // sizes.sequences
     offsets = torch.arange(0, n + 1, length)
@@ -135,7 +142,8 @@ def adam(ops, sizes, device):
 
     @torch.no_grad()
     def ours():
-        ops.adam_rows_(weights[0], sparse, *means, touched, 1, lr=1e-3, beta1=0.9, beta2=0.999, eps=1e-8)
+        settings = dict(lr=1e-3, beta1=0.9, beta2=0.999, eps=1e-8)
+        ops.adam_rows_(weights[0], sparse, *means, touched, 1, **settings)
 
     def aten():
         dense.grad = torch.zeros_like(dense).index_add_(0, ids, values)
@@ -156,7 +164,8 @@ def main():
     times = []
 
     def measure(op, dtype, words, make_calls):
-        record = dict(op=op, dtype=str(dtype).removeprefix("torch."), input=words, ours=None, aten=None)
+        name = str(dtype).removeprefix("torch.")
+        record = dict(op=op, dtype=name, input=words, ours=None, aten=None)
         try:
             record["ours"], record["aten"] = medians(make_calls(), device)
         except Exception as fault:  # The next op may still work.

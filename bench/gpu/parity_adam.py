@@ -29,7 +29,8 @@ def trained(ops, dtype, numbers, device):
 
 def adam_records(ops, device):
     for dtype, tolerance in TOLERANCES.items():
-        record = dict(op="adam_rows_", options=f"{STEPS} steps", dtype=str(dtype).removeprefix("torch."))
+        name = str(dtype).removeprefix("torch.")
+        record = dict(op="adam_rows_", options=f"{STEPS} steps", dtype=name)
         try:
             expected, expected_touched = trained(ops, torch.float64, dtype, "cpu")
             found, touched = trained(ops, dtype, dtype, device)

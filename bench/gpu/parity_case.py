@@ -32,8 +32,8 @@ class Case:
     constants: list = field(default_factory=list)
     """More arguments: tensors that are ids or masks, moved to the device, given after the inputs."""
     dtypes: tuple = tuple(TOLERANCES)
-    products: bool = False
-    """Whether float32 factors are rounded to bfloat16, so that its tolerance holds."""
+    rounds: bool = False
+    """Whether float32 numbers are rounded to bfloat16 on the way, so that its tolerance holds."""
 
 
 def results(case, function, dtype, device):
@@ -46,12 +46,9 @@ def results(case, function, dtype, device):
     outputs = [o for o in outputs if o is not None]
     differentiable = [o for o in outputs if o.requires_grad]
     upstream = [rand(*o.shape, seed=100 + i) for i, o in enumerate(differentiable)]
-    gradients = torch.autograd.grad(
-        differentiable,
-        inputs,
-        [u.to(dtype[0]).to(o.dtype).to(device) for u, o in zip(upstream, differentiable)],
-        allow_unused=True,
-    )
+    numbers = torch.bfloat16 if case.rounds else dtype[0]
+    upstream = [u.to(numbers).to(o.dtype).to(device) for u, o in zip(upstream, differentiable)]
+    gradients = torch.autograd.grad(differentiable, inputs, upstream, allow_unused=True)
     gradients = [torch.zeros_like(t) if g is None else g for g, t in zip(gradients, inputs)]
     return [o.detach().cpu() for o in outputs], [g.cpu() for g in gradients]
 
@@ -86,15 +83,15 @@ def errors(found, expected):
 
 def check(case, ops, dtype, device):
     """The record of one case in one dtype."""
-    name = str(dtype).removeprefix("torch.") + ", bfloat16 products" * case.products
+    name = str(dtype).removeprefix("torch.") + " to bfloat16" * case.rounds
     record = dict(op=case.op, options=case.options, dtype=name)
     try:
         op, reference = (getattr(ops, case.op + end) for end in ("", "_reference"))
         expected = results(case, reference, (dtype, torch.float64), "cpu")
         value, whole, gradient = errors(results(case, op, (dtype, dtype), device), expected)
-        tolerance, gradient_tolerance = TOLERANCES[torch.bfloat16 if case.products else dtype]
+        tolerance, gradient_tolerance = TOLERANCES[torch.bfloat16 if case.rounds else dtype]
         # Of rounded logits, another one may be the best.
-        rounded = dtype in HALF or case.products
+        rounded = dtype in HALF or case.rounds
         allowed = max(2, case.inputs[0].shape[0] // 20) if rounded else 0
         record.update(
             error=value,

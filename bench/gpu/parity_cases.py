@@ -1,12 +1,29 @@
-"""The cases of parity: every op with every option, dropout apart."""
+"""The cases of parity: every op with every option.
+
+Masks of dropout are the same on all devices for a seed, so results with dropout can be compared too.
+"""
 
 import itertools
 
 import torch
 
-from parity_case import HALF, Case, rand
+from parity_case import Case, rand
 
-WHOLE = (torch.float64, torch.float32)
+P = 0.3
+"""Dropout, where there is some."""
+
+
+def seeded():
+    return torch.Generator().manual_seed(7)
+
+
+def of_op(function, **options):
+    """Options that make the op round; its reference, in float64, does not."""
+    return {} if "reference" in str(function) else options
+
+
+ROUNDING = dict(dtypes=(torch.float32,), rounds=True)
+"""float32 in, with something rounded to bfloat16."""
 
 
 def norm_cases():
@@ -22,7 +39,50 @@ def norm_cases():
                 [x, scale, shift],
                 lambda f, x, a, b, o=options: f(x, a, b, 1e-5, **o),
             )
+        yield Case(
+            "layer_norm",
+            f"width {width}, bfloat16 results",
+            [x, scale, shift],
+            lambda f, x, a, b: f(x, a, b, 1e-5, **of_op(f, results="bfloat16")),
+            **ROUNDING,
+        )
         yield Case("rms_norm", f"width {width}", [x, scale], lambda f, x, a: f(x, a, 1e-5))
+        yield Case(
+            "rms_norm",
+            f"width {width}, bfloat16 results",
+            [x, scale],
+            lambda f, x, a: f(x, a, 1e-5, **of_op(f, results="bfloat16")),
+            **ROUNDING,
+        )
+
+
+def add_norm_cases():
+    for rows, width in (((5, 7), 33), ((700,), 512)):
+        x, residual = rand(*rows, width, seed=1), rand(*rows, width, seed=4)
+        scale, shift = rand(width, seed=2), rand(width, seed=3)
+        for p, sample, outside in itertools.product((0.0, P), (False, True), (False, True)):
+            yield Case(
+                "add_norm",
+                f"width {width}, p {p}" + ", sample std" * sample + ", eps outside" * outside,
+                [x, residual, scale, shift],
+                lambda f, *t, p=p, s=sample, o=outside: f(
+                    *t, p, 1e-5, sample_std=s, eps_outside=o, generator=seeded()
+                ),
+            )
+        for p in (0.0, P):
+            yield Case(
+                "add_norm",
+                f"width {width}, p {p}, not centred",
+                [x, residual, scale],
+                lambda f, *t, p=p: f(*t, None, p, 1e-5, centred=False, generator=seeded()),
+            )
+        yield Case(
+            "add_norm",
+            f"width {width}, p {P}, bfloat16 results",
+            [x, residual, scale, shift],
+            lambda f, *t: f(*t, P, 1e-5, generator=seeded(), **of_op(f, results="bfloat16")),
+            **ROUNDING,
+        )
 
 
 def masks(batch, queries, keys):
@@ -36,21 +96,22 @@ def masks(batch, queries, keys):
 
 
 def attention_cases():
-    for batch, heads, queries, keys, width in ((3, 2, 9, 9, 16), (2, 8, 33, 33, 64), (3, None, 5, 5, 8)):
+    sizes = ((3, 2, 9, 9, 16), (2, 8, 33, 33, 64), (3, None, 5, 5, 8))
+    for batch, heads, queries, keys, width in sizes:
         lead = (batch,) if heads is None else (batch, heads)
         qkv = [rand(*lead, n, width, seed=i) for i, n in enumerate((queries, keys, keys))]
         for name, mask in masks(batch, queries, keys).items():
             if mask is not None and heads is None:
                 mask = mask[:, 0]
             for policy in ("uniform", "zero") if name == "empty_row" else ("uniform",):
-                for weights in (False, True):
+                for weights, p in itertools.product((False, True), (0.0, P)):
                     yield Case(
                         "attention",
                         f"[{', '.join(map(str, lead))}, {queries}, {width}], mask {name}, empty rows "
-                        f"{policy}" + ", weights" * weights,
+                        f"{policy}, p {p}" + ", weights" * weights,
                         qkv,
-                        lambda f, q, k, v, m=None, p=policy, w=weights: f(
-                            q, k, v, m, 0.0, empty_rows=p, need_weights=w
+                        lambda f, q, k, v, m=None, o=policy, w=weights, p=p: f(
+                            q, k, v, m, p, empty_rows=o, need_weights=w, generator=seeded()
                         ),
                         [] if mask is None else [mask],
                     )
@@ -66,55 +127,59 @@ def packed_attention_cases():
         width = 64 * heads
         offsets = [torch.tensor([0, *itertools.accumulate(n)]) for n in (queries, keys)]
         inputs = [rand(sum(n), width, seed=i) for i, n in enumerate((queries, keys, keys))]
-        for causal in (False, True) if queries == keys else (False,):
+        kinds = (False, True) if queries == keys else (False,)
+        for causal, p in itertools.product(kinds, (0.0, P)):
             yield Case(
                 "packed_attention",
-                f"{name}, {heads} heads" + ", causal" * causal,
+                f"{name}, {heads} heads, p {p}" + ", causal" * causal,
                 inputs,
                 # The offsets are on the CPU whatever the device.
-                lambda f, q, k, v, o=offsets, h=heads, c=causal: f(q, k, v, *o, h, c, 0.0),
+                lambda f, q, k, v, o=offsets, h=heads, c=causal, p=p: f(
+                    q, k, v, *o, h, c, p, generator=seeded()
+                ),
             )
 
 
 def feed_forward_cases():
     for rows, d, hidden in (((7,), 16, 24), ((300,), 256, 1024)):
         x, w1, w2 = rand(*rows, d, seed=1), rand(hidden, d, seed=2), rand(d, hidden, seed=3)
-        b1, b2, w3, b3 = (rand(*s, seed=i) for i, s in enumerate(((hidden,), (d,), (hidden, d), (hidden,))))
+        w3 = rand(hidden, d, seed=4)
+        b1, b2, b3 = (rand(n, seed=5 + i) for i, n in enumerate((hidden, d, hidden)))
         w1, w2, w3 = w1 / d**0.5, w2 / hidden**0.5, w3 / d**0.5
-        for activation in ("relu", "gelu"):
-            words = f"{activation}, {d} to {hidden}"
-
-            def call(f, x, w1, b1, w2, b2, a=activation, **options):
-                return f(x, w1, b1, w2, b2, 0.0, activation=a, **options)
-
-            yield Case("feed_forward", words, [x, w1, b1, w2, b2], call)
+        biased, bare, gated = [x, w1, b1, w2, b2], [x, w1, w2], [x, w1, b1, w2, b2, w3, b3]
+        for activation, p in itertools.product(("relu", "gelu"), (0.0, P)):
+            words = f"{activation}, {d} to {hidden}, p {p}"
+            options = dict(activation=activation)
+            yield Case(
+                "feed_forward",
+                words,
+                biased,
+                lambda f, *t, p=p, o=options: f(*t, p, generator=seeded(), **o),
+            )
             yield Case(
                 "feed_forward",
                 words + ", no biases",
-                [x, w1, w2],
-                lambda f, x, w1, w2, call=call: call(f, x, w1, None, w2, None),
+                bare,
+                lambda f, x, w1, w2, p=p, o=options: f(
+                    x, w1, None, w2, None, p, generator=seeded(), **o
+                ),
+            )
+        for p in (0.0, P):
+            yield Case(
+                "feed_forward",
+                f"swiglu, {d} to {hidden}, p {p}",
+                gated,
+                lambda f, x, w1, b1, w2, b2, w3, b3, p=p: f(
+                    *(x, w1, b1, w2, b2, p), activation="swiglu", w_3=w3, b_3=b3, generator=seeded()
+                ),
             )
         yield Case(
             "feed_forward",
-            f"swiglu, {d} to {hidden}",
-            [x, w1, b1, w2, b2, w3, b3],
-            lambda f, x, w1, b1, w2, b2, w3, b3: f(
-                x, w1, b1, w2, b2, 0.0, activation="swiglu", w_3=w3, b_3=b3
-            ),
+            f"relu, {d} to {hidden}, bfloat16 products",
+            biased,
+            lambda f, *t: f(*t, 0.0, **of_op(f, products="bfloat16")),
+            **ROUNDING,
         )
-        yield Case(
-            "feed_forward",
-            f"relu, {d} to {hidden}",
-            [x, w1, b1, w2, b2],
-            lambda f, *t: f(*t, 0.0, **rounded_products(f)),
-            dtypes=(torch.float32,),
-            products=True,
-        )
-
-
-def rounded_products(function):
-    """The option for it; references compute as their inputs are."""
-    return {} if "reference" in str(function) else dict(products="bfloat16")
 
 
 def linear_cases():
@@ -125,11 +190,10 @@ def linear_cases():
         yield Case("linear", words + ", no bias", [x, w], lambda f, x, w: f(x, w, None))
         yield Case(
             "linear",
-            words,
+            words + ", bfloat16 products",
             [x, w, b],
-            lambda f, x, w, b: f(x, w, b, **rounded_products(f)),
-            dtypes=(torch.float32,),
-            products=True,
+            lambda f, x, w, b: f(x, w, b, **of_op(f, products="bfloat16")),
+            **ROUNDING,
         )
 
 
@@ -152,26 +216,30 @@ def linear_cross_entropy_cases():
             )
         yield Case(
             "linear_cross_entropy",
-            f"{rows} rows, {classes} classes, smoothing 0.1, scale 1.0",
+            f"{rows} rows, {classes} classes, bfloat16 products",
             [x, w, b],
-            lambda f, x, w, b, t: f(x, w, b, t, 0, 0.1, 1.0, **rounded_products(f)),
+            lambda f, x, w, b, t: f(x, w, b, t, 0, 0.1, 1.0, **of_op(f, products="bfloat16")),
             [target],
-            dtypes=(torch.float32,),
-            products=True,
+            **ROUNDING,
         )
 
 
 def dropout_cases():
     x, residual = rand(50, 33, seed=1), rand(50, 33, seed=2)
-    yield Case("dropout", "p 0", [x], lambda f, x: f(x, 0.0))
-    yield Case("dropout", "p 1", [x], lambda f, x: f(x, 1.0))
-    for p in (0.0, 1.0):
-        yield Case("dropout", f"p {p:.0f}, residual", [x, residual], lambda f, x, r, p=p: f(x, p, residual=r))
+    for p in (0.0, P, 1.0):
+        yield Case("dropout", f"p {p}", [x], lambda f, x, p=p: f(x, p, generator=seeded()))
+        yield Case(
+            "dropout",
+            f"p {p}, residual",
+            [x, residual],
+            lambda f, x, r, p=p: f(x, p, residual=r, generator=seeded()),
+        )
 
 
 def all_cases():
     for make in (
         norm_cases,
+        add_norm_cases,
         attention_cases,
         packed_attention_cases,
         feed_forward_cases,

@@ -1,5 +1,5 @@
-"""Dropout in every op that has it. Its random numbers are the device's own, so no mask can be compared;
-but with ones and identity matrices the output is the mask, and must do what a mask does."""
+"""The masks of dropout in every op that has it. With ones and identity matrices the output is the mask,
+and must do what a mask does."""
 
 import torch
 
@@ -42,13 +42,25 @@ def packed_attention(ops, made, generator):
     v = torch.eye(64, **made)
     offsets = torch.tensor([0, 64])
     return (
-        lambda v: ops.packed_attention(zero, zero, v, offsets, offsets, 1, False, P, generator=generator),
+        lambda v: ops.packed_attention(
+            zero, zero, v, offsets, offsets, 1, False, P, generator=generator
+        ),
         v,
         1 / 64,
     )
 
 
+def add_norm(ops, made, generator):
+    x, scale = torch.ones(64, 64, **made), torch.ones(64, **made)
+    return (
+        lambda x: ops.add_norm(x, torch.zeros_like(x), scale, None, P, generator=generator)[0],
+        x,
+        1.0,
+    )
+
+
 SUBJECTS = dict(
+    add_norm=[add_norm],
     dropout=[dropout, dropout_with_residual],
     feed_forward=[feed_forward],
     attention=[attention],
@@ -59,7 +71,7 @@ SUBJECTS = dict(
 def look(subject, ops, dtype, device):
     """@raises AssertionError with what is wrong"""
     made = dict(dtype=dtype, device=device)
-    generator = torch.Generator(device)
+    generator = torch.Generator()
     function, x, value = subject(ops, made, generator)
 
     def drawn(seed):

@@ -20,8 +20,7 @@ def read_job(path):
 
 
 def load_file(path):
-    """name -> tensor of a safetensors file of ours, which has float32 and int64 tensors; the peers need
-    no package but PyTorch for it."""
+    """name -> tensor of a safetensors file of ours; the peers need no package but PyTorch for it."""
     with open(path, "rb") as file:
         head = file.read(int.from_bytes(file.read(8), "little"))
         data = bytearray(file.read())
@@ -33,7 +32,7 @@ def load_file(path):
         begin, end = entry["data_offsets"]
         dtype = dtypes[entry["dtype"]]
         count = (end - begin) // dtype.itemsize
-        flat = torch.frombuffer(data, dtype=dtype, count=count, offset=begin) if count else torch.empty(0, dtype=dtype)
+        flat = torch.frombuffer(data, dtype=dtype, count=count, offset=begin)
         tensors[name] = flat.reshape(entry["shape"])
     return tensors
 
