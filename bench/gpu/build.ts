@@ -56,10 +56,23 @@ export async function build(
   ]);
   const compileSeconds = await run(tools.ninja, ['-C', objects, '-j', String(tools.cores)]);
   const names = (await readdir(builtFolder(tree))).filter((name) => /\.(node|so)$/.test(name));
+  const lacking = expectedFiles(tools).filter((name) => !names.includes(name));
+  if (lacking.length > 0)
+    throw new Error(`the build made no ${lacking.join(' and no ')}; see ${log}`);
   const sizes = await Promise.all(
     names.map(async (name) => [name, (await stat(join(builtFolder(tree), name))).size] as const),
   );
   return { configureSeconds, compileSeconds, jobs: tools.cores, files: Object.fromEntries(sizes) };
+}
+
+/** What has to come out of the build. */
+export function expectedFiles({ nvcc }: Pick<Tools, 'nvcc'>): string[] {
+  return [
+    'torchformer.node',
+    'torchformer_bootstrap.node',
+    'libtorchformer_core.so',
+    ...(nvcc === null ? [] : ['libtorchformer_cuda.so']),
+  ];
 }
 
 /** Our kernels, for the GPU that is here alone: each further kind costs compile time. */

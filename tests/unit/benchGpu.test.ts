@@ -3,7 +3,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { cudaDefinitions } from '../../bench/gpu/build.js';
+import { cudaDefinitions, expectedFiles } from '../../bench/gpu/build.js';
 import { cutBatches } from '../../bench/gpu/cutBatches.js';
 import { Deadline, leastSeconds, reserve } from '../../bench/gpu/deadline.js';
 import { describeResults } from '../../bench/gpu/describeResults.js';
@@ -131,6 +131,8 @@ describe('the build', () => {
 
   it('leaves them out without nvcc', () => {
     expect(cudaDefinitions({ nvcc: null, gpu: null })).toEqual(['-DTORCHFORMER_CUDA=OFF']);
+    expect(expectedFiles({ nvcc: null })).not.toContain('libtorchformer_cuda.so');
+    expect(expectedFiles({ nvcc: '/cuda/bin/nvcc' })).toContain('libtorchformer_cuda.so');
   });
 });
 
