@@ -104,6 +104,7 @@ function judgeDoctor(environment, settings, reason) {
   equal(json.status, text.status, 'the exit code of doctor --json');
   const report = JSON.parse(json.stdout);
   equal(report.cuda.available, reason === null, 'cuda.available');
+  equal(report.cuda.kernelsProblem, null, 'what is wrong with our own CUDA kernels');
   if (reason !== null && !reason.test(report.cuda.reason)) {
     fail(`its reason is "${report.cuda.reason}"`);
   }

@@ -54,6 +54,9 @@ function describe(report: RuntimeReport): string {
         `float32 by ${processor.float32Products}, bfloat16 as ${processor.bfloat16Products}`,
       ),
       row('CUDA', `${cuda.opened ? 'opened' : 'not opened'}: ${cuda.reason}`),
+      ...(cuda.kernelsProblem === null
+        ? []
+        : [row('CUDA kernels', `not opened: ${cuda.kernelsProblem}`)]),
     );
   }
   for (const { device, problem } of report.devices) {

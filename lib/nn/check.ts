@@ -1,13 +1,15 @@
 /** Checks of tensors at the doors of modules. They cost a few native reads and no computation. */
 import { TorchError } from '../runtime/errors.js';
 import { describe } from '../runtime/options.js';
+import { currentResults } from '../tensor/autocast.js';
 import { checkTensor, formatShape } from '../tensor/check.js';
 import type { Tensor } from '../tensor/tensor.js';
 import type { Module } from './module.js';
 import { isModule } from './registration.js';
 
 /**
- * Checks an input whose last dimension has a fixed size and that meets a weight.
+ * Checks an input whose last dimension has a fixed size and that meets a weight. Under `autocast` it
+ * may have the format that layers then give.
  *
  * @throws RangeError naming both sizes, TypeError naming both dtypes, TorchError ERR_DEVICE both devices
  */
@@ -24,6 +26,11 @@ export function checkFeatures(
     throw new RangeError(
       `${owner}: ${name} must have ${features} as its last dimension, got ${formatShape(shape)}`,
     );
+  }
+  const isRounded = input.dtype !== weight.dtype && weight.dtype === 'float32';
+  if (isRounded && currentResults(weight) === input.dtype) {
+    checkSameDevice(owner, name, input, 'the weights', weight);
+    return;
   }
   checkAlike(owner, name, input, 'the weights', weight);
 }

@@ -40,7 +40,7 @@ export class Dropout extends Module {
    * residual + forward(input), in one pass over memory where something is dropped.
    *
    * @param input any shape, floating
-   * @param residual the same shape and dtype
+   * @param residual the same shape and dtype; float32 beside an input of a half type too
    * @returns the same shape
    */
   addTo(residual: Tensor, input: Tensor): Tensor {
@@ -49,11 +49,11 @@ export class Dropout extends Module {
     // Hooks, and the forward of a subclass, have to be asked.
     const isPlain = this.forward === Dropout.prototype.forward;
     const probability = this.activeProbability;
-    // Only equal shapes and dtypes are one pass; sums of others follow the rules of Tensor.add.
+    // Only equal shapes and fitting dtypes are one pass; sums of others follow the rules of Tensor.add.
     const isFused =
       isPlain &&
       probability > 0 &&
-      input.dtype === residual.dtype &&
+      (input.dtype === residual.dtype || isHalfBesideFloat(input, residual)) &&
       String(input.shape) === String(residual.shape);
     if (!isFused) return residual.add(this.forward(input));
     checkProbability('Dropout', 'p', probability);
@@ -63,4 +63,8 @@ export class Dropout extends Module {
   protected override extraDescription(): string {
     return `p=${this.p}, inplace=False`;
   }
+}
+
+function isHalfBesideFloat(input: Tensor, residual: Tensor): boolean {
+  return residual.dtype === 'float32' && (input.dtype === 'bfloat16' || input.dtype === 'float16');
 }

@@ -1,12 +1,12 @@
 import { checkInteger } from '../runtime/options.js';
-import { formatShape } from '../tensor/check.js';
 import { empty } from '../tensor/create.js';
-import { callTensor, callTensors } from '../tensor/dispatch.js';
+import { callTensor } from '../tensor/dispatch.js';
 import { tidy } from '../tensor/scope.js';
 import type { Tensor } from '../tensor/tensor.js';
 import { checkIds, checkSameDevice } from './check.js';
 import { normal_ } from './init.js';
 import { Module } from './module.js';
+import { checkIdRange } from './idRange.js';
 import { Parameter } from './parameter.js';
 import { rememberRegistered } from './registration.js';
 
@@ -58,38 +58,4 @@ export class Embedding extends Module {
   protected override extraDescription(): string {
     return `${this.count}, ${this.dimension}`;
   }
-}
-
-/**
- * Refuses ids outside 0 to count - 1. Checked here because the native kernels read past the table
- * (CUDA: end the device's context) instead.
- *
- * @throws RangeError naming the id, its position and the size of the table
- */
-export function checkIdRange(owner: string, name: string, ids: Tensor, count: number): void {
-  if (ids.numel === 0) return;
-  tidy(() => {
-    const [least, greatest] = callTensors('aten::aminmax', ids) as [Tensor, Tensor];
-    const low = least.item();
-    const high = greatest.item();
-    if (low >= 0 && high < count) return;
-    const id = low < 0 ? low : high;
-    const index = (low < 0 ? ids.argmin() : ids.argmax()).item();
-    throw new RangeError(
-      `${owner}: ${name} holds the id ${id} at ${formatShape(position(index, ids.shape))}, ` +
-        `but the table has ${count} entries (0 to ${count - 1}); ` +
-        'is the tokenizer the one the model was made for, its added tokens counted?',
-    );
-  });
-}
-
-/** The indices of the `index`-th element in row-major order. */
-function position(index: number, shape: readonly number[]): number[] {
-  const indices: number[] = [];
-  let rest = index;
-  for (const size of [...shape].reverse()) {
-    indices.unshift(rest % size);
-    rest = Math.floor(rest / size);
-  }
-  return indices;
 }

@@ -1,5 +1,6 @@
 import { checkInteger, checkOptions, orDefault } from '../runtime/options.js';
 import { ones, zeros } from '../tensor/create.js';
+import { currentResults } from '../tensor/autocast.js';
 import { callTensor } from '../tensor/dispatch.js';
 import { tidy } from '../tensor/scope.js';
 import type { Tensor } from '../tensor/tensor.js';
@@ -95,6 +96,7 @@ export class LayerNorm extends Module {
     return callTensor('torchformer::layer_norm', input, this.scale, this.shift, this.eps, {
       sample_std: this.deviation === 'sample',
       eps_outside: this.epsPlacement === 'outside',
+      results: currentResults(this.scale),
     });
   }
 

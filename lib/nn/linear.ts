@@ -59,7 +59,7 @@ export class Linear extends Module {
    */
   override forward(input: Tensor): Tensor {
     checkFeatures('Linear', 'input', input, this.inFeatures, this.weight);
-    const products = currentProducts();
+    const products = currentProducts(this.weight);
     return products === 'own'
       ? callTensor('torchformer::linear', input, this.weight, this.bias)
       : callTensor('torchformer::linear', input, this.weight, this.bias, { products });

@@ -11,7 +11,7 @@ import { call } from '../tensor/dispatch.js';
 import { tidy } from '../tensor/scope.js';
 import type { Tensor } from '../tensor/tensor.js';
 import { checkFeatures, checkFiniteNumber, checkIds, checkSameDevice } from './check.js';
-import { checkIdRange } from './embedding.js';
+import { checkIdRange } from './idRange.js';
 import { Linear } from './linear.js';
 
 /** Options of {@link linearCrossEntropy}. */
@@ -82,14 +82,15 @@ export function linearCrossEntropy(
   }
   const [loss, tokenLosses, correct] = tidy(() => {
     const ids = targets.to({ dtype: 'int64' });
-    const counted = ignoreIndex === null ? ids : ids.mul(ids.ne(ignoreIndex));
+    const counted = ignoreIndex === null ? targets : ids.mul(ids.ne(ignoreIndex));
     checkIdRange(owner, 'targets', counted, linear.outFeatures);
     return call(
       // The fused loops are the CPU's; other devices take the same formula in plain ops.
       input.device === 'cpu'
         ? 'torchformer::linear_cross_entropy'
         : 'torchformer::linear_cross_entropy_reference',
-      input,
+      // Under autocast the layer before may give bfloat16, which float32 holds.
+      input.to({ dtype: linear.weight.dtype }),
       linear.weight,
       linear.bias,
       ids,
@@ -97,7 +98,7 @@ export function linearCrossEntropy(
       ignoreIndex ?? -1,
       labelSmoothing,
       scale,
-      { products: currentProducts() },
+      { products: currentProducts(linear.weight) },
     ) as Tensor[];
   }) as [Tensor, Tensor, Tensor];
   return { loss, tokenLosses, correct };

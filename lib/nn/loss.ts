@@ -4,7 +4,7 @@ import { callTensor } from '../tensor/dispatch.js';
 import { tidy } from '../tensor/scope.js';
 import type { Tensor } from '../tensor/tensor.js';
 import { checkIds, checkSameDevice } from './check.js';
-import { checkIdRange } from './embedding.js';
+import { checkIdRange } from './idRange.js';
 import { Module } from './module.js';
 
 /** Options of {@link crossEntropy} and {@link CrossEntropyLoss}. */

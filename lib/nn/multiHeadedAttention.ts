@@ -149,6 +149,7 @@ export class MultiHeadedAttention extends Module {
         this.h,
         mask.causal,
         this.dropout.activeProbability,
+        { longest_query: mask.queries.longest, longest_key: mask.keys.longest },
       );
       return this.linears.at(3).forward(attended);
     });

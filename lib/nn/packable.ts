@@ -50,7 +50,7 @@ let classes: Set<unknown> | undefined;
 /**
  * Whether `model.forwardPacked` computes what `model.forward` does on the padded batch. Not so for
  * subclasses and other modules of a user's, for modules with hooks (which expect `[B, S, …]`),
- * rotary positions, kept attention weights, and on other devices than the CPU.
+ * rotary positions, and kept attention weights.
  */
 export function isPackable(model: Transformer): boolean {
   checkInstance('isPackable', 'model', model, Transformer, 'makeModel');
@@ -66,7 +66,6 @@ export function packingObstacle(model: Transformer): string | null {
   for (const method of methods) {
     if (model[method] !== Transformer.prototype[method]) return `a method ${method} of its own`;
   }
-  if (model.generator.proj.weight.device !== 'cpu') return 'another device than the CPU';
   for (const module of model.modules()) {
     const obstacle = obstacleIn(module);
     if (obstacle !== null) return obstacle;

@@ -5,6 +5,8 @@
 import { checkArray, checkInstance, checkInteger } from '../runtime/options.js';
 import { checkBoolean, formatShape } from '../tensor/check.js';
 import { tensor } from '../tensor/create.js';
+import { checkDevice, type DeviceChoice } from '../tensor/device.js';
+import { movedTo } from '../tensor/movedTo.js';
 import { tidy } from '../tensor/scope.js';
 import type { Tensor } from '../tensor/tensor.js';
 
@@ -13,7 +15,10 @@ const mostTokens = 2 ** 31 - 1;
 
 /** Where each sequence of packed rows begins and ends. */
 export class PackedSequences {
-  /** Rows before each sequence, and the number of all rows at the end: int64 `[sequences + 1]`. */
+  /**
+   * Rows before each sequence, and the number of all rows at the end: `[sequences + 1]`, int64 on the
+   * CPU, int32 on a GPU.
+   */
   readonly offsets: Tensor;
   /** The place of each row within its sequence: int64 `[tokens]`. */
   readonly positions: Tensor;
@@ -51,6 +56,24 @@ export class PackedSequences {
     this.positions = tensor(positions);
     this.tokens = tokens;
     this.longest = longest;
+  }
+
+  /**
+   * The same sequences on a device, without waiting for it; this very object if they are there.
+   *
+   * @throws TypeError, RangeError, TorchError ERR_CUDA_UNAVAILABLE for a device that is not there
+   */
+  to(device: DeviceChoice): PackedSequences {
+    const place = checkDevice('PackedSequences.to', 'device', device);
+    if (this.offsets.device === place) return this;
+    // libtorch's kernels for GPUs count in 32 bits.
+    const dtype = place === 'cpu' ? 'int64' : 'int32';
+    const moved = Object.create(PackedSequences.prototype) as Mutable<PackedSequences>;
+    moved.offsets = tidy(() => movedTo(place, this.offsets.to({ dtype })));
+    moved.positions = movedTo(place, this.positions);
+    moved.tokens = this.tokens;
+    moved.longest = this.longest;
+    return moved;
   }
 
   /** Frees the tensors. */
@@ -105,6 +128,8 @@ export class PackedMask {
     this.causal = causal;
   }
 }
+
+type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
 
 /** @throws RangeError unless `rows` is `[tokens, …]` of these sequences */
 export function checkPackedRows(

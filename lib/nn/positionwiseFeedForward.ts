@@ -86,7 +86,7 @@ export class PositionwiseFeedForward extends Module {
       w2.bias,
       this.dropout.activeProbability,
       {
-        products: currentProducts(),
+        products: currentProducts(w1.weight),
         ...(activation === 'relu' ? {} : { activation, w_3: w3?.weight, b_3: w3?.bias }),
       },
     );

@@ -1,5 +1,6 @@
 import { checkInteger, checkOptions, orDefault } from '../runtime/options.js';
 import { ones } from '../tensor/create.js';
+import { currentResults } from '../tensor/autocast.js';
 import { callTensor } from '../tensor/dispatch.js';
 import { tidy } from '../tensor/scope.js';
 import type { Tensor } from '../tensor/tensor.js';
@@ -44,7 +45,9 @@ export class RMSNorm extends Module {
    */
   override forward(input: Tensor): Tensor {
     checkFeatures('RMSNorm', 'input', input, this.features, this.weight);
-    return callTensor('torchformer::rms_norm', input, this.weight, this.eps);
+    return callTensor('torchformer::rms_norm', input, this.weight, this.eps, {
+      results: currentResults(this.weight),
+    });
   }
 
   protected override extraDescription(): string {

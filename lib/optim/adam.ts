@@ -31,6 +31,14 @@ interface AdamState {
   readonly exp_avg_sq: Tensor;
 }
 
+/** What a step does with all gradients before it uses them, decided where they are. @internal */
+export interface GradientScaling {
+  /** float32 scalar that the gradients are divided by */
+  readonly divisor: Tensor;
+  /** float32 scalar: 1 for gradients that are not finite, with which no parameter is changed; else 0 */
+  readonly fault: Tensor;
+}
+
 /** Whether `adam_rows_` is made for tables of this dtype and device. @internal */
 export function hasRowUpdate({ dtype, device }: Tensor): boolean {
   return device === 'cpu' && (dtype === 'float32' || dtype === 'float64');
@@ -51,6 +59,9 @@ export class Adam extends Optimizer<AdamSettings> {
 
   /** For tables with sparse gradients: bool, a flag a row; follows from the state. */
   readonly #touched = new Map<Tensor, Tensor>();
+
+  /** Of the step that is being started. */
+  #scaling: GradientScaling | null = null;
 
   /** The kernel; AdamW has its own. */
   protected readonly op: string = 'aten::_fused_adam_';
@@ -102,6 +113,7 @@ export class Adam extends Optimizer<AdamSettings> {
       const kind = `${update.parameter.dtype} ${update.parameter.device}`;
       batches.set(kind, [...(batches.get(kind) ?? []), update]);
     }
+    const scaling = this.#scaling;
     const denseJobs = [...batches.values()].flatMap((batch) => {
       const states = batch.map(({ parameter }) => this.stateOf(parameter));
       const steps = states.map(({ step }) => step);
@@ -121,9 +133,12 @@ export class Adam extends Optimizer<AdamSettings> {
           eps: group.eps,
           amsgrad: false,
           maximize: false,
+          ...(scaling === null ? {} : { grad_scale: scaling.divisor, found_inf: scaling.fault }),
         },
       ] as const;
-      call('aten::_foreach_add_.Scalar', steps, 1);
+      // A step with a fault does not count.
+      if (scaling === null) call('aten::_foreach_add_.Scalar', steps, 1);
+      else call('aten::_foreach_add_.Tensor', steps, scaling.fault.mul(-1).add(1));
       if (inBackground) return [callAsync(...fused)];
       call(...fused);
       return [];
@@ -131,10 +146,28 @@ export class Adam extends Optimizer<AdamSettings> {
     return [...jobs, ...denseJobs];
   }
 
+  /**
+   * {@link Optimizer.stepAsync} with gradients that are scaled first, or left out: what else would have
+   * to be read from a GPU before the step.
+   *
+   * @internal
+   */
+  async stepScaledAsync(scaling: GradientScaling): Promise<void> {
+    this.#scaling = scaling;
+    try {
+      // It starts at once; what it waits for does not ask again.
+      const done = this.stepAsync();
+      this.#scaling = null;
+      await done;
+    } finally {
+      this.#scaling = null;
+    }
+  }
+
   /** Rows without gradient stay as they are only if nothing else moves them. */
   protected override takesSparse(group: ParameterGroup<AdamSettings>, gradient: Tensor): boolean {
     // Weight decay moves every row.
-    return group.weightDecay === 0 && hasRowUpdate(gradient);
+    return group.weightDecay === 0 && this.#scaling === null && hasRowUpdate(gradient);
   }
 
   /** Dense Adam's result for a table of which this step has the gradients of some rows. */

@@ -1,9 +1,9 @@
 import { checkOptions, describe } from '../runtime/options.js';
 import { noGrad } from '../tensor/autograd.js';
-import { stack } from '../tensor/create.js';
-import { call, callTensor, callTensors } from '../tensor/dispatch.js';
+import { call } from '../tensor/dispatch.js';
 import { tidy } from '../tensor/scope.js';
 import { Tensor } from '../tensor/tensor.js';
+import { byKind, gradientNorm, storedGradients } from './gradientNorm.js';
 
 /** Options of {@link clipGradNorm}. */
 export interface ClipGradNormOptions {
@@ -37,22 +37,9 @@ export function clipGradNorm(
   }
   return tidy(() =>
     noGrad(() => {
-      const gradients = list.flatMap((parameter) => storedGradient(parameter) ?? []);
-      const [first] = gradients;
-      if (first === undefined) return 0;
-      // Squares of half-precision numbers overflow soon.
-      const norms = [...byKind(gradients).values()].flatMap((group) =>
-        callTensors(
-          'aten::_foreach_norm.Scalar',
-          group,
-          normType,
-          accumulationType(group[0] as Tensor),
-        ),
-      );
-      const together = stack(
-        norms.map((norm) => norm.to({ dtype: 'float64', device: first.device })),
-      );
-      const total = callTensor('aten::linalg_vector_norm', together, normType).item();
+      const gradients = storedGradients(list);
+      if (gradients.length === 0) return 0;
+      const total = gradientNorm(gradients, normType).item();
       const scale = maxNorm / (total + 1e-6);
       if (Number.isFinite(total) && scale < 1) {
         for (const group of byKind(gradients).values()) {
@@ -75,31 +62,6 @@ function listOf(parameters: Iterable<Tensor> | Tensor): Tensor[] {
     'clipGradNorm: parameters must be Tensors such as module.parameters() gives, ' +
       `got ${describe(given)}`,
   );
-}
-
-/** The numbers of a gradient: of a sparse one its rows, each stored once; scaling them scales it. */
-function storedGradient(parameter: Tensor): Tensor | null {
-  const gradient = parameter.grad;
-  if (gradient === null || !gradient.isSparse) return gradient;
-  const coalesced = callTensor('aten::coalesce', gradient);
-  parameter.grad = coalesced;
-  return callTensor('aten::_values', coalesced);
-}
-
-function accumulationType(gradient: Tensor): 'float64' | 'float32' {
-  return gradient.dtype === 'float64' ? 'float64' : 'float32';
-}
-
-/** The list ops take one dtype on one device. */
-function byKind(tensors: readonly Tensor[]): Map<string, Tensor[]> {
-  const groups = new Map<string, Tensor[]>();
-  for (const tensor of tensors) {
-    const kind = `${tensor.dtype} ${tensor.device}`;
-    const group = groups.get(kind);
-    if (group === undefined) groups.set(kind, [tensor]);
-    else group.push(tensor);
-  }
-  return groups;
 }
 
 function checkPositive(name: string, value: unknown): void {

@@ -123,6 +123,7 @@ class Examination {
         opened: loaded?.opened ?? false,
         available: (cuda?.devices ?? 0) > 0,
         reason: cuda?.problem ?? loaded?.reason ?? 'libtorch was not loaded',
+        kernelsProblem: loaded?.kernelsProblem ?? null,
       },
       devices: facts.flatMap((fact) =>
         fact.kind === 'device'

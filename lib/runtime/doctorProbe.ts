@@ -17,6 +17,7 @@ export type ProbeFact =
       readonly library: string | null;
       readonly opened: boolean;
       readonly reason: string;
+      readonly kernelsProblem: string | null;
       readonly capability: string;
       readonly float32Products: string;
       readonly bfloat16Products: string;
@@ -49,6 +50,7 @@ function probe(): void {
     library: bootstrap().loaded(),
     opened: cuda.open,
     reason: cuda.reason,
+    kernelsProblem: loadedRuntime()?.kernelsProblem ?? null,
     capability: cpuCapability,
     float32Products,
     bfloat16Products,

@@ -1,5 +1,7 @@
 /** Loads the native addon at its first use: bootstrap, libtorch, addon, in this order. */
+import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
 import type { NativeAddon } from '../tensor/native.js';
 import { findAddon } from './addonFiles.js';
 import { TorchError } from './errors.js';
@@ -17,6 +19,8 @@ export interface Bootstrap {
   loaded(): string | null;
   /** Whether the dynamic linker can open a library. */
   opens(name: string): boolean;
+  /** Opens a library for good; null, or why it does not open. */
+  library(folder: string, name: string): string | null;
   /** Swaps two paths in one step; null, or the name of the error (`ENOSYS`, …). */
   exchange(first: string, second: string): string | null;
   /** What the addon was built for. */
@@ -29,6 +33,8 @@ export interface LoadedRuntime {
   readonly addon: string;
   readonly libtorch: LibtorchFolder & { readonly place: string };
   readonly cuda: CudaDecision;
+  /** Null, or why our own CUDA kernels are not there though the CUDA library is open. */
+  readonly kernelsProblem: string | null;
 }
 
 /** Whether the CUDA library was opened, and why or why not. */
@@ -142,9 +148,22 @@ function loadAddon(): NativeAddon {
   const libtorch = search.found;
   const cuda = openLibtorch(libtorch, decideCuda(libtorch), search);
   const loaded = requireNative(addon) as NativeAddon;
-  runtime = { addon, libtorch, cuda };
+  runtime = { addon, libtorch, cuda, kernelsProblem: cuda.open ? openKernels(addon) : null };
   (globalThis as CopyInUse)[copyInUse] = { package: packageRoot, addon };
   return loaded;
+}
+
+/**
+ * Opens our CUDA kernels, which register themselves. Without them GPUs work all the same: the ops then
+ * are made of libtorch's.
+ *
+ * @returns null, or what is wrong
+ */
+function openKernels(addon: string): string | null {
+  const folder = dirname(addon);
+  const { kernels } = libraries;
+  if (!existsSync(join(folder, kernels))) return `${folder} has no ${kernels}`;
+  return bootstrap().library(folder, kernels);
 }
 
 /** Where all copies of this package look; each worker thread has one of its own. */

@@ -12,6 +12,8 @@ export interface LibraryNames {
   readonly c10: string;
   readonly torchCpu: string;
   readonly torchCuda: string;
+  /** Our own CUDA kernels. */
+  readonly kernels: string;
   /** The library of the NVIDIA driver; null where there is none. */
   readonly cudaDriver: string | null;
   /** Fits the name of any library. */
@@ -63,6 +65,7 @@ const linuxLibraries: LibraryNames = {
   c10: 'libc10.so',
   torchCpu: 'libtorch_cpu.so',
   torchCuda: 'libtorch_cuda.so',
+  kernels: 'libtorchformer_cuda.so',
   cudaDriver: 'libcuda.so.1',
   any: /\.so(\.|$)/,
   cpu: /^lib(c10|torch_cpu|gomp[-.\w]*|iomp5)\.so[.\d]*$/,
@@ -73,6 +76,7 @@ const macLibraries: LibraryNames = {
   c10: 'libc10.dylib',
   torchCpu: 'libtorch_cpu.dylib',
   torchCuda: 'libtorch_cuda.dylib',
+  kernels: 'libtorchformer_cuda.dylib',
   cudaDriver: null,
   any: /\.dylib$/,
   cpu: /^lib(c10|torch_cpu|i?omp5?)\.dylib$/,
@@ -83,6 +87,7 @@ const windowsLibraries: LibraryNames = {
   c10: 'c10.dll',
   torchCpu: 'torch_cpu.dll',
   torchCuda: 'torch_cuda.dll',
+  kernels: 'torchformer_cuda.dll',
   cudaDriver: 'nvcuda.dll',
   any: /\.dll$/i,
   cpu: /^(c10|torch_cpu|libiomp5md|uv|fbgemm|asmjit)\.dll$/i,

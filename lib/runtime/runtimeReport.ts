@@ -77,6 +77,11 @@ export interface RuntimeReport {
     readonly available: boolean;
     /** Why, or why not. */
     readonly reason: string;
+    /**
+     * Why this package's own CUDA kernels do not open though the CUDA library does; GPUs work without
+     * them, slower. Null: nothing is wrong.
+     */
+    readonly kernelsProblem: string | null;
   };
   /** A product of two matrices on each device, computed in a process of its own. */
   readonly devices: readonly {

@@ -1,30 +1,59 @@
 /** Products in a shorter number format than the weights, as PyTorch's `autocast`. */
-import { checkFunction, describe } from '../runtime/options.js';
+import { checkFunction, checkOptions, describe } from '../runtime/options.js';
+import type { Device } from './device.js';
 
-/** In which format the products of linear layers are computed: that of their tensors, or bfloat16. */
-export type Products = 'own' | 'bfloat16';
+/**
+ * In which format the products of linear layers are computed: that of their tensors; factors in
+ * bfloat16; or factors and results.
+ */
+export type Products = 'own' | 'bfloat16' | 'bfloat16_results';
 
-let current: Products = 'own';
+/** Options of {@link autocast}. */
+export interface AutocastOptions {
+  /**
+   * what linear layers and norms give to the next layer; default `'float32'` on the CPU, where only
+   * products gain by the shorter format, and `'bfloat16'` on GPUs, where memory traffic does too
+   */
+  results?: 'float32' | 'bfloat16';
+}
+
+interface Mode {
+  readonly results: 'float32' | 'bfloat16' | undefined;
+}
+
+let current: Mode | null = null;
 
 /**
  * Runs `compute` with the products of linear layers (also those of feed-forward layers and of
- * `linearCrossEntropy`) on factors rounded to bfloat16, forward and backward; sums, norms, softmax,
- * losses, results and the weights themselves stay float32. It saves time on processors with
- * bfloat16 instructions (`torchformer doctor` tells); elsewhere only the numbers are the same.
- * Holds for float32 tensors on the CPU; others keep their own format.
+ * `linearCrossEntropy`) on factors rounded to bfloat16, forward and backward. Sums, statistics of
+ * norms, softmax, losses, the residual stream, weights and their gradients stay float32; so do the
+ * results of layers on the CPU (see {@link AutocastOptions.results}). It saves time on GPUs and on
+ * processors with bfloat16 instructions (`torchformer doctor` tells); elsewhere only the numbers are
+ * the same. Holds for float32 tensors; others keep their own format.
  *
  * @param dtype `'bfloat16'`, or `'float32'` to turn it off inside
  * @param compute synchronous, as in `noGrad`
  * @returns what `compute` returns
  * @throws TypeError for another dtype, what is no function, or a function that returns a Promise
  */
-export function autocast<T>(dtype: 'bfloat16' | 'float32', compute: () => T): T {
+export function autocast<T>(
+  dtype: 'bfloat16' | 'float32',
+  compute: () => T,
+  options: AutocastOptions = {},
+): T {
   if (dtype !== 'bfloat16' && dtype !== 'float32') {
     throw new TypeError(`autocast: dtype must be 'bfloat16' or 'float32', got ${describe(dtype)}`);
   }
   checkFunction('autocast', 'compute', compute);
+  checkOptions('autocast', options, ['results']);
+  const { results } = options;
+  if (results !== undefined && results !== 'float32' && results !== 'bfloat16') {
+    throw new TypeError(
+      `autocast: results must be 'float32' or 'bfloat16', got ${describe(results)}`,
+    );
+  }
   const before = current;
-  current = dtype === 'bfloat16' ? 'bfloat16' : 'own';
+  current = dtype === 'bfloat16' ? { results } : null;
   try {
     const result = compute();
     if (result instanceof Promise) {
@@ -38,7 +67,17 @@ export function autocast<T>(dtype: 'bfloat16' | 'float32', compute: () => T): T 
   }
 }
 
-/** What {@link autocast} has set. @internal */
-export function currentProducts(): Products {
-  return current;
+/** What {@link autocast} has set for layers whose weights are on this device. @internal */
+export function currentProducts({ device }: { readonly device: Device }): Products {
+  if (current === null) return 'own';
+  return resultsOn(current, device) === 'float32' ? 'bfloat16' : 'bfloat16_results';
+}
+
+/** The format that layers on this device give to the next one. @internal */
+export function currentResults({ device }: { readonly device: Device }): 'own' | 'bfloat16' {
+  return current === null || resultsOn(current, device) === 'float32' ? 'own' : 'bfloat16';
+}
+
+function resultsOn({ results }: Mode, device: Device): 'float32' | 'bfloat16' {
+  return results ?? (device === 'cpu' ? 'float32' : 'bfloat16');
 }

@@ -9,11 +9,13 @@ import {
   checkSignal,
 } from '../runtime/options.js';
 import { noGrad } from '../tensor/autograd.js';
+import { tidy } from '../tensor/scope.js';
+import type { Tensor } from '../tensor/tensor.js';
 import { inScope } from './inScope.js';
 import { BatchReader, type BatchSource } from './batchSource.js';
 import { tokenLossSum } from './loss.js';
 import { TokenMean } from './metrics.js';
-import { batchOn } from './batchOn.js';
+import { numbersLater } from './numbersLater.js';
 
 /** Options of {@link evaluate}. */
 export interface EvaluateOptions {
@@ -71,28 +73,45 @@ export async function evaluate(
     expectedBatches: batches.length,
     complete,
   });
+  const isOnGpu = model.generator.proj.weight.device !== 'cpu';
+  let pending: { lossSum: Promise<number[]>; tokens: number } | null = null;
+  const take = async (one: typeof pending): Promise<void> => {
+    if (one === null) return;
+    const [lossSum = NaN] = await one.lossSum;
+    count++;
+    if (one.tokens === 0) return;
+    mean.add(lossSum, one.tokens);
+    onBatch?.({ index: count, loss: lossSum / one.tokens, tokens: one.tokens }, state(false));
+  };
   model.eval();
   try {
     while (signal?.aborted !== true) {
-      const outcome = await inScope(async () => {
+      let outcome = await inScope(async () => {
         const [batch] = await batches.take(1);
         if (batch === undefined) return null;
-        if (batch.ntokens === 0) return { lossSum: 0, tokens: 0 };
-        const lossSum = noGrad(() => tokenLossSum(model, batchOn(model, batch), pad)).item();
-        return { lossSum: Number(lossSum), tokens: batch.ntokens };
+        if (batch.ntokens === 0) return { lossSum: Promise.resolve([0]), tokens: 0 };
+        const loss = noGrad(() => tokenLossSum(model, batch, pad));
+        const lossSum = tidy(() => loss.to({ dtype: 'float64' }).reshape(1));
+        return { lossSum: numbersOf(lossSum), tokens: batch.ntokens };
       });
-      if (outcome === null) return state(true);
-      count++;
-      const { lossSum, tokens } = outcome;
-      if (tokens > 0) {
-        mean.add(lossSum, tokens);
-        onBatch?.({ index: count, loss: lossSum / tokens, tokens }, state(false));
-      }
+      const isLast = outcome === null;
+      // A GPU has this batch to work on while the loss of the one before is read.
+      if (isOnGpu) [pending, outcome] = [outcome, pending];
+      await take(outcome);
+      if (isLast) return state(true);
       await nextTurn();
     }
+    await take(pending);
     return state(false);
   } finally {
     model.train(wasTraining);
     await batches.close();
   }
+}
+
+/** On the CPU at once: it is there. */
+async function numbersOf(tensor: Tensor): Promise<number[]> {
+  return tensor.device === 'cpu'
+    ? Promise.resolve(tensor.toArray() as number[])
+    : numbersLater(tensor);
 }

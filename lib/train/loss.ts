@@ -6,10 +6,12 @@ import { Generator } from '../nn/generator.js';
 import { Linear } from '../nn/linear.js';
 import { linearCrossEntropy } from '../nn/linearCrossEntropy.js';
 import { crossEntropy } from '../nn/loss.js';
+import { movedIds } from '../nn/idRange.js';
 import { isPackable } from '../nn/packable.js';
 import type { Transformer } from '../nn/transformer.js';
 import { checkInteger, checkOptions, orDefault } from '../runtime/options.js';
 import { callTensor } from '../tensor/dispatch.js';
+import { movedTo } from '../tensor/movedTo.js';
 import { tidy } from '../tensor/scope.js';
 import type { Tensor } from '../tensor/tensor.js';
 import { checkBatch } from './checkBatch.js';
@@ -30,7 +32,8 @@ export interface TokenLossOptions {
  * the generator, which is the widest layer. Either way the sum is the one of a loss that ignores
  * the pad id, at a fraction of the work.
  *
- * @param batch ids and masks `[B, S]`, `[B, T]`, `[B, 1, S]`, `[B, T, T]` on the model's device
+ * @param batch ids and masks `[B, S]`, `[B, T]`, `[B, 1, S]`, `[B, T, T]`, on the model's device or on
+ *   the CPU, from where they are moved without waiting
  * @param pad the id in `batch.tgtY` that is no target
  * @returns a scalar that gradients flow through
  * @throws TypeError for what is no model or no batch
@@ -51,6 +54,8 @@ export function tokenLossSum(
   const { packed: candidate } = batch;
   const packed = candidate !== undefined && isPackable(model) ? candidate : null;
   return tidy(() => {
+    const { device } = model.generator.proj.weight;
+    // What has to be looked at is looked at where the batch is, usually on the CPU.
     const targets = packed?.tgtY ?? batch.tgtY.flatten();
     const rows = callTensor('aten::nonzero', targets.ne(pad)).squeeze(1);
     if (rows.numel !== batch.ntokens) {
@@ -60,11 +65,29 @@ export function tokenLossSum(
       );
     }
     if (packed !== null) {
-      return generatorLoss(model.generator, model.forwardPacked(packed), targets, scale);
+      const vectors = model.forwardPacked({
+        src: movedIds(device, packed.src),
+        tgt: movedIds(device, packed.tgt),
+        srcSequences: packed.srcSequences.to(device),
+        tgtSequences: packed.tgtSequences.to(device),
+      });
+      return generatorLoss(model.generator, vectors, movedIds(device, targets), scale);
     }
-    const vectors = model.forward(batch.src, batch.tgt, batch.srcMask, batch.tgtMask).flatten(0, 1);
-    const counted = (tensor: Tensor) => tensor.indexSelect(0, rows);
-    return generatorLoss(model.generator, counted(vectors), counted(targets), scale);
+    const vectors = model
+      .forward(
+        movedIds(device, batch.src),
+        movedIds(device, batch.tgt),
+        movedTo(device, batch.srcMask),
+        movedTo(device, batch.tgtMask),
+      )
+      .flatten(0, 1);
+    const places = movedTo(device, rows);
+    return generatorLoss(
+      model.generator,
+      callTensor('aten::index_select', vectors, 0, places),
+      movedIds(device, targets.indexSelect(0, rows)),
+      scale,
+    );
   });
 }
 

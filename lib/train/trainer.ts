@@ -1,22 +1,17 @@
 /** The training loop. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { Batch } from '../data/batch.js';
 import { checkSpecialIds } from '../data/specialIds.js';
 import { checkModel } from '../nn/checkModel.js';
 import { Translator } from '../decode/translator.js';
 import type { Transformer } from '../nn/transformer.js';
 import { Adam } from '../optim/adam.js';
-import { clipGradNorm } from '../optim/clipGradNorm.js';
 import type { Schedule } from '../optim/schedule.js';
 import { TorchError } from '../runtime/errors.js';
-import { autocast } from '../tensor/autocast.js';
 import type { Tensor } from '../tensor/tensor.js';
-import { batchOn } from './batchOn.js';
 import { BatchReader, type BatchSource } from './batchSource.js';
 import {
   checkFitArguments,
   checkParameters,
-  checkRate,
   checkTrainerOptions,
   scheduleOf,
 } from './checkTrainer.js';
@@ -24,18 +19,13 @@ import { warningsOf } from './epochWarnings.js';
 import { evaluate, type Evaluation } from './evaluate.js';
 import type { EpochRecord, History } from './history.js';
 import { inScope } from './inScope.js';
-import { tokenLossSum } from './loss.js';
 import { BestModel, TokenMean } from './metrics.js';
 import { ProgressBar, type TrainingReporter } from './progress.js';
+import { QueuedSteps } from './queuedSteps.js';
 import { RunFolder } from './runFolder.js';
 import { useSparseEmbeddings } from './sparseEmbeddings.js';
+import { ImmediateSteps, type StepOutcome, type Steps } from './steps.js';
 import type { FitOptions, FitResult, TrainerOptions, TrainingOptimizer } from './trainerOptions.js';
-
-/** What one optimizer step came to. */
-type StepOutcome =
-  | { kind: 'taken'; lossSum: number; tokens: number; batches: number; empty: number }
-  | { kind: 'skipped'; fault: string; batches: number; empty: number }
-  | { kind: 'empty'; batches: number; empty: number };
 
 interface EpochTraining {
   readonly mean: TokenMean;
@@ -176,34 +166,28 @@ export class Trainer {
     let skippedSteps = 0;
     let complete = false;
     this.model.train();
+    const steps = this.#makeSteps();
     const restoreEmbeddings =
       this.#ownOptimizer === null ? () => undefined : useSparseEmbeddings(this.model);
     try {
       while (signal?.aborted !== true) {
-        const outcome = await inScope(async () =>
-          this.#takeStep(await batches.take(this.#accumulate)),
-        );
-        if (outcome.batches === 0) {
-          complete = true;
-          break;
-        }
-        batch += outcome.batches;
-        emptyBatches += outcome.empty;
-        if (outcome.kind === 'taken') {
-          const { lossSum, tokens } = outcome;
-          mean.add(lossSum, tokens);
-          const loss = lossSum / tokens;
-          this.history.steps.push({
-            step: this.#step,
-            epoch,
-            loss,
-            tokens,
-            learningRate: this.optimizer.lr,
-          });
-        } else if (outcome.kind === 'skipped') {
+        const [given, outcomes] = await inScope(async () => {
+          const next = await batches.take(this.#accumulate);
+          return [next.length, await (next.length === 0 ? steps.finish() : steps.take(next))];
+        });
+        for (const outcome of outcomes) {
+          batch += outcome.batches;
+          emptyBatches += outcome.empty;
+          if (outcome.kind === 'taken') this.#record(outcome, epoch, mean);
+          if (outcome.kind !== 'skipped') continue;
           skippedSteps++;
           this.#refuseNonFinite(outcome.fault, epoch, batch);
         }
+        if (given === 0) {
+          complete = true;
+          break;
+        }
+        if (outcomes.length === 0) continue;
         this.#reporter?.batch({
           part: 'train',
           epoch,
@@ -214,6 +198,9 @@ export class Trainer {
           tokens: mean.tokens,
         });
         await nextTurn();
+      }
+      for (const outcome of complete ? [] : await steps.finish()) {
+        if (outcome.kind === 'taken') this.#record(outcome, epoch, mean);
       }
     } finally {
       restoreEmbeddings();
@@ -229,37 +216,34 @@ export class Trainer {
     };
   }
 
-  /** One optimizer step from the gradients of all these batches. */
-  async #takeStep(batches: readonly Batch[]): Promise<StepOutcome> {
-    const full = batches.filter(({ ntokens }) => ntokens > 0);
-    const counts = { batches: batches.length, empty: batches.length - full.length };
-    // Without a target token there is no loss: 0 / 0 would destroy every weight.
-    if (full.length === 0) return { kind: 'empty', ...counts };
-    const tokens = full.reduce((sum, { ntokens }) => sum + ntokens, 0);
-
-    this.optimizer.zeroGrad();
-    let lossSum = 0;
-    for (const batch of full) {
-      const { pad } = this.#options.specialIds;
-      const loss = autocast(this.#options.dtype ?? 'float32', () =>
-        tokenLossSum(this.model, batchOn(this.model, batch), pad, { scale: 1 / tokens }),
-      );
-      lossSum += loss.item() * tokens;
-      if (!Number.isFinite(lossSum))
-        return { kind: 'skipped', fault: `the loss is ${lossSum}`, ...counts };
-      await loss.backwardAsync();
-    }
-    const norm = clipGradNorm(this.#parameters, this.#options.clip ?? Infinity);
-    if (!Number.isFinite(norm)) {
-      return { kind: 'skipped', fault: `the norm of the gradients is ${norm}`, ...counts };
-    }
-    if (this.#schedule !== null) {
-      const step = this.#step + 1;
-      this.optimizer.lr = checkRate('Trainer.fit', `schedule(${step})`, this.#schedule(step));
-    }
-    await this.optimizer.stepAsync();
+  #record(
+    { lossSum, tokens, learningRate }: StepOutcome & { kind: 'taken' },
+    epoch: number,
+    mean: TokenMean,
+  ): void {
     this.#step++;
-    return { kind: 'taken', lossSum, tokens, ...counts };
+    mean.add(lossSum, tokens);
+    const loss = lossSum / tokens;
+    this.history.steps.push({ step: this.#step, epoch, loss, tokens, learningRate });
+  }
+
+  /** On a GPU with our own kind of optimizer, a step need not be waited for. */
+  #makeSteps(): Steps {
+    const { specialIds, dtype = 'float32', clip = Infinity, nonFinite } = this.#options;
+    const settings = {
+      model: this.model,
+      parameters: this.#parameters,
+      pad: specialIds.pad,
+      dtype,
+      clip,
+      schedule: this.#schedule,
+      stepsTaken: () => this.#step,
+    };
+    const { optimizer } = this;
+    const isOnGpu = this.#parameters.some(({ device }) => device !== 'cpu');
+    return isOnGpu && optimizer instanceof Adam
+      ? new QueuedSteps({ ...settings, optimizer }, nonFinite !== 'skip')
+      : new ImmediateSteps({ ...settings, optimizer });
   }
 
   async #validate(

@@ -167,6 +167,27 @@ static napi_value opens_entry(napi_env env, napi_callback_info info) {
   return result;
 }
 
+/* library(folder, name) → null, or why it does not open. It stays open. */
+static napi_value library_entry(napi_env env, napi_callback_info info) {
+  size_t count = 2;
+  napi_value arguments[2], result;
+  char folder[PATH_SIZE], name[PATH_SIZE], message[MESSAGE_SIZE] = "";
+  napi_get_cb_info(env, info, &count, arguments, NULL, NULL);
+  if (count < 2 || !string_argument(env, arguments[0], folder) ||
+      !string_argument(env, arguments[1], name)) {
+    return fail(env, "ERR_ARGUMENT", "library(folder, name): expected two strings");
+  }
+  system_lock();
+  const bool opened = system_open_library(folder, name, message) != NULL;
+  system_unlock();
+  if (opened) {
+    napi_get_null(env, &result);
+  } else {
+    napi_create_string_utf8(env, message, NAPI_AUTO_LENGTH, &result);
+  }
+  return result;
+}
+
 /* ---- swapping two folders ------------------------------------------------------------------- */
 
 /* exchange(a, b) → null, or the name of the error (ENOSYS and EINVAL: this system or file system
@@ -197,10 +218,8 @@ NAPI_MODULE_INIT() {
     const char* name;
     napi_callback function;
   } entries[] = {
-      {"open", open_entry},
-      {"loaded", loaded_entry},
-      {"opens", opens_entry},
-      {"exchange", exchange_entry},
+      {"open", open_entry},       {"loaded", loaded_entry},     {"opens", opens_entry},
+      {"library", library_entry}, {"exchange", exchange_entry},
   };
   for (size_t i = 0; i < sizeof entries / sizeof entries[0]; ++i) {
     napi_value function;

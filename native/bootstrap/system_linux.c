@@ -28,7 +28,7 @@ void system_lock(void) { pthread_mutex_lock(&opening); }
 void system_unlock(void) { pthread_mutex_unlock(&opening); }
 
 void* system_open_library(const char* folder, const char* name, char* message) {
-  char path[PATH_SIZE + 64];
+  char path[2 * PATH_SIZE];
   snprintf(path, sizeof path, "%s/%s", folder, name);
   void* handle = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (handle == NULL) {

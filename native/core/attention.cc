@@ -29,7 +29,9 @@
 #include <ATen/ops/bmm.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/matmul.h>
+#include <ATen/ops/scaled_dot_product_attention.h>
 #include <ATen/ops/softmax.h>
+#include <ATen/ops/where.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <cmath>
@@ -225,6 +227,33 @@ variable_list composed(const at::Tensor& query, const at::Tensor& key, const at:
   return {at::matmul(weights, widened(value)).to(dtype), weights.to(dtype)};
 }
 
+/// Without weights to give, on a GPU: libtorch's kernels, which keep no scores. Differentiable; its
+/// dropout draws from the GPU's generator. float64 has no such kernel.
+bool runsFused(const at::Tensor& query, bool needWeights) {
+  return query.is_cuda() && !needWeights && query.scalar_type() != at::kDouble;
+}
+
+at::Tensor fused(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
+                 const at::Tensor& mask, double dropoutP, EmptyRows emptyRows) {
+  // With heads, as the kernels want it.
+  const bool hasHeads = query.dim() == 4;
+  const auto headed = [&](const at::Tensor& tensor) {
+    return hasHeads ? tensor : tensor.unsqueeze(1);
+  };
+  if (!mask.defined()) {
+    const auto output = at::scaled_dot_product_attention(headed(query), headed(key), headed(value),
+                                                         /*attn_mask=*/{}, dropoutP);
+    return hasHeads ? output : output.squeeze(1);
+  }
+  // A row with nothing to attend may see everything on the way, and then gets what it should have.
+  const auto empty = emptyRowsOf(mask);
+  const auto output = at::scaled_dot_product_attention(headed(query), headed(key), headed(value),
+                                                       headed(mask.logical_or(empty)), dropoutP);
+  const auto result = hasHeads ? output : output.squeeze(1);
+  if (emptyRows == EmptyRows::zero) return result.masked_fill(empty, 0);
+  return at::where(empty, value.mean({-2}, /*keepdim=*/true), result);
+}
+
 struct AttentionFunction : torch::autograd::Function<AttentionFunction> {
   /// Returns {output} or {output, weights}.
   static variable_list forward(AutogradContext* context, const at::Tensor& query,
@@ -280,6 +309,9 @@ Pair attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor&
   const auto maskOrNone = mask.value_or(at::Tensor());
   const auto emptyRows = parseEmptyRows(emptyRowsName);
   checkArguments(query, key, value, maskOrNone, dropoutP, generator);
+  if (runsFused(query, needWeights)) {
+    return {fused(query, key, value, maskOrNone, dropoutP, emptyRows), at::Tensor()};
+  }
   if (isHalf(query)) {
     return narrowed(attention(widened(query), widened(key), widened(value), mask, dropoutP,
                               emptyRowsName, needWeights, std::move(generator)),
@@ -295,6 +327,9 @@ Pair attentionAutograd(const at::Tensor& query, const at::Tensor& key, const at:
   const auto maskOrNone = mask.value_or(at::Tensor());
   const auto emptyRows = parseEmptyRows(emptyRowsName);
   checkArguments(query, key, value, maskOrNone, dropoutP, generator);
+  if (runsFused(query, needWeights)) {
+    return {fused(query, key, value, maskOrNone, dropoutP, emptyRows), at::Tensor()};
+  }
   if (isHalf(query)) {
     return narrowed(attentionAutograd(widened(query), widened(key), widened(value), mask, dropoutP,
                                       emptyRowsName, needWeights, std::move(generator)),

@@ -18,6 +18,7 @@
 //   gelu:   a, with `closedValue` in the dropped places, where value and slope are then exactly 0;
 //           h is computed again in the backward, one pass next to three matrix products.
 //   swiglu: a in the same way, and c.
+// products: as in linear.cc; the hidden layer has the dtype of the output.
 // Hazards: the scale 1 / (1 - p) rides on the second product instead of a pass over h; for half
 //   types it is then applied before rounding. Rows may be 0. At 0, ReLU's slope is 0.
 
@@ -72,6 +73,10 @@ struct Hidden {
   Products products;
 
   double scale() const { return survivorScale(dropoutP); }
+  /// Of the hidden layer and of the output.
+  at::ScalarType resultType(const at::Tensor& input) const {
+    return productsResultType(products, input.scalar_type());
+  }
 };
 
 Tensors gathered(const at::Tensor& input, const at::Tensor& w1, const OptionalTensor& b1,
@@ -98,12 +103,12 @@ void checkArguments(const Tensors& t, const Hidden& hidden, const OptionalGenera
   TF_CHECK(ERR_ARGUMENT, !gated || t.w3.defined(), op,
            ": activation 'swiglu' needs w_3, the weight of its gate");
   checkFloating(op, "input", t.input);
-  checkMatches(op, "w_1", t.w1, "input", t.input);
-  checkMatches(op, "w_2", t.w2, "input", t.input);
-  if (t.b1.defined()) checkMatches(op, "b_1", t.b1, "input", t.input);
-  if (t.b2.defined()) checkMatches(op, "b_2", t.b2, "input", t.input);
-  if (t.w3.defined()) checkMatches(op, "w_3", t.w3, "input", t.input);
-  if (t.b3.defined()) checkMatches(op, "b_3", t.b3, "input", t.input);
+  checkWeight(op, "w_1", t.w1, "input", t.input, hidden.products);
+  checkWeight(op, "w_2", t.w2, "input", t.input, hidden.products);
+  if (t.b1.defined()) checkMatches(op, "b_1", t.b1, "w_1", t.w1);
+  if (t.b2.defined()) checkMatches(op, "b_2", t.b2, "w_1", t.w1);
+  if (t.w3.defined()) checkWeight(op, "w_3", t.w3, "input", t.input, hidden.products);
+  if (t.b3.defined()) checkMatches(op, "b_3", t.b3, "w_1", t.w1);
   TF_CHECK(ERR_SHAPE, t.input.dim() >= 1, op, ": input must be [..., D], got ", t.input.sizes());
   TF_CHECK(ERR_SHAPE, t.w1.dim() == 2 && t.w1.size(1) == t.input.size(-1), op, ": w_1 must be [F, ",
            t.input.size(-1), "] for an input of ", t.input.sizes(), ", got ", t.w1.sizes());
@@ -127,8 +132,8 @@ struct Result {
 Result forwardPass(const Tensors& t, const Hidden& hidden, const OptionalGenerator& generator) {
   const auto rows = asRows(t.input);
   const bool gated = hidden.activation == Activation::swiglu;
-  const bool isFused = hidden.activation == Activation::relu && rows.is_cpu() && !isHalf(rows);
-  const auto dtype = rows.scalar_type();
+  const auto dtype = hidden.resultType(rows);
+  const bool isFused = hidden.activation == Activation::relu && rows.is_cpu() && !isHalf(dtype);
   const auto x = operand(rows, hidden.products);
   const auto main = biasedProduct(x, operand(t.w1, hidden.products).t(),
                                   isFused ? at::Tensor() : t.b1, 1.0, dtype);
@@ -183,7 +188,7 @@ HiddenGradients hiddenBackward(const at::Tensor& dy, const Tensors& t, const Hid
   if (wanted.w2) {
     gradW2 =
         biasedProduct(upstream.t(), operand(gated ? activated * gate : activated, hidden.products),
-                      {}, hidden.scale(), dtype);
+                      {}, hidden.scale(), t.w2.scalar_type());
   }
   if (!wanted.anyOfHidden()) return {};
   // Only swiglu has a further use for it: let the memory go before the next big product.
@@ -212,6 +217,11 @@ variable_list backwardPass(const at::Tensor& gradOutput, const Tensors& t, const
   variable_list result(Tensors::count);
   const auto gradients = hiddenBackward(upstream, t, hidden, main, gate, wanted, result[2]);
   const auto dtype = t.input.scalar_type();
+  // Parameters may be wider than what flows through.
+  const auto weightType = t.w1.scalar_type();
+  const auto summed = [weightType](const at::Tensor& gradient) {
+    return gradient.sum({0}, /*keepdim=*/false, weightType);
+  };
   const auto x = operand(rows, hidden.products);
   const auto da = operand(gradients.main, hidden.products);
   const auto dc = operand(gradients.gate, hidden.products);
@@ -220,21 +230,22 @@ variable_list backwardPass(const at::Tensor& gradOutput, const Tensors& t, const
     if (gate.defined()) addProduct_(gradInput, dc, operand(t.w3, hidden.products), /*beta=*/1);
     result[0] = gradInput.view(t.input.sizes());
   }
-  if (wanted.w1) result[1] = product(da.t(), x, dtype);
-  if (wanted.b1) result[3] = gradients.main.sum({0});
-  if (wanted.b2) result[4] = upstream.sum({0});
-  if (wanted.w3) result[5] = product(dc.t(), x, dtype);
-  if (wanted.b3) result[6] = gradients.gate.sum({0});
+  if (wanted.w1) result[1] = product(da.t(), x, weightType);
+  if (wanted.b1) result[3] = summed(gradients.main);
+  if (wanted.b2) result[4] = summed(upstream);
+  if (wanted.w3) result[5] = product(dc.t(), x, weightType);
+  if (wanted.b3) result[6] = summed(gradients.gate);
   return result;
 }
 
 /// The formula in plain ops. `kept` undefined: no dropout.
 at::Tensor composed(const Tensors& t, const Hidden& hidden, const at::Tensor& kept) {
-  const auto rows = asRows(t.input);
+  const auto rows = asRows(t.input).to(t.w1.scalar_type());
   const auto gate = t.w3.defined() ? at::linear(rows, t.w3, t.b3) : at::Tensor();
   auto h = activate(hidden.activation, at::linear(rows, t.w1, t.b1), gate);
   if (kept.defined()) h = applyKept(h, kept, hidden.dropoutP);
-  return withLastSize(at::linear(h, t.w2, t.b2), t.input, t.w2.size(0));
+  return withLastSize(at::linear(h, t.w2, t.b2), t.input, t.w2.size(0))
+      .to(hidden.resultType(t.input));
 }
 
 /// The dropout mask, read back from what the forward pass saved. Where relu's h is 0, or the

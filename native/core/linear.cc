@@ -7,7 +7,8 @@
 // Backward: dx = dy W,   dW = dy^T x,   db = sum dy.
 // Saved:   input and weight.
 // Hazards: with products "bfloat16" x, W and dy are rounded for the products; weights, sums and
-//   results stay float32. Rows may be 0.
+//   results stay float32. With "bfloat16_results" the output is rounded too, and x may be bfloat16
+//   beside float32 weights, whose gradients are float32. Rows may be 0.
 
 #include <ATen/TensorOperators.h>
 #include <ATen/core/LegacyTypeDispatch.h>
@@ -30,16 +31,17 @@ namespace {
 using OptionalTensor = std::optional<at::Tensor>;
 using torch::autograd::AutogradContext;
 
-void checkArguments(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias) {
+void checkArguments(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias,
+                    Products products) {
   constexpr auto op = "linear";
   checkFloating(op, "input", input);
-  checkMatches(op, "weight", weight, "input", input);
+  checkWeight(op, "weight", weight, "input", input, products);
   TF_CHECK(ERR_SHAPE, input.dim() >= 1, op, ": input must be [..., D], got ", input.sizes());
   TF_CHECK(ERR_SHAPE, weight.dim() == 2 && weight.size(1) == input.size(-1), op,
            ": weight must be [E, ", input.size(-1), "] for an input of ", input.sizes(), ", got ",
            weight.sizes());
   if (!bias.defined()) return;
-  checkMatches(op, "bias", bias, "input", input);
+  checkMatches(op, "bias", bias, "weight", weight);
   TF_CHECK(ERR_SHAPE, bias.dim() == 1 && bias.size(0) == weight.size(0), op, ": bias must be [",
            weight.size(0), "] for a weight of ", weight.sizes(), ", got ", bias.sizes());
 }
@@ -47,8 +49,15 @@ void checkArguments(const at::Tensor& input, const at::Tensor& weight, const at:
 at::Tensor forwardPass(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias,
                        Products products) {
   const auto output = biasedProduct(operand(asRows(input), products), operand(weight, products).t(),
-                                    bias, 1.0, input.scalar_type());
+                                    bias, 1.0, productsResultType(products, input.scalar_type()));
   return withLastSize(output, input, weight.size(0));
+}
+
+/// The formula in plain ops.
+at::Tensor composed(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias,
+                    Products products) {
+  return at::linear(input.to(weight.scalar_type()), weight, bias)
+      .to(productsResultType(products, input.scalar_type()));
 }
 
 struct LinearFunction : torch::autograd::Function<LinearFunction> {
@@ -69,27 +78,29 @@ struct LinearFunction : torch::autograd::Function<LinearFunction> {
     const auto saved = context->get_saved_variables();
     const auto& [input, weight] = std::tie(saved[0], saved[1]);
     const bool hasBias = context->saved_data["bias"].toBool();
+    const auto products = static_cast<Products>(context->saved_data["products"].toInt());
     if (c10::GradMode::is_enabled()) {
       auto found = differentiableGradients(
-          [](const variable_list& inputs) -> variable_list {
-            return {at::linear(inputs[0], inputs[1])};
+          [products](const variable_list& inputs) -> variable_list {
+            return {composed(inputs[0], inputs[1], {}, products)};
           },
           {input, weight}, gradients);
       result[0] = found[0];
       result[1] = found[1];
     } else {
-      const auto products = static_cast<Products>(context->saved_data["products"].toInt());
       const auto upstream = operand(asRows(gradients[0]), products);
-      const auto dtype = input.scalar_type();
       if (context->needs_input_grad(0)) {
-        result[0] = product(upstream, operand(weight, products), dtype).view(input.sizes());
+        result[0] =
+            product(upstream, operand(weight, products), input.scalar_type()).view(input.sizes());
       }
       if (context->needs_input_grad(1)) {
-        result[1] = product(upstream.t(), operand(asRows(input), products), dtype);
+        result[1] = product(upstream.t(), operand(asRows(input), products), weight.scalar_type());
       }
     }
     // Absent tensors take no place among the edges that needs_input_grad counts.
-    if (hasBias && context->needs_input_grad(2)) result[2] = asRows(gradients[0]).sum({0});
+    if (hasBias && context->needs_input_grad(2)) {
+      result[2] = asRows(gradients[0]).sum({0}, /*keepdim=*/false, weight.scalar_type());
+    }
     return result;
   }
 };
@@ -98,7 +109,7 @@ at::Tensor linear(const at::Tensor& input, const at::Tensor& weight, const Optio
                   std::string_view productsName) {
   const auto products = parseProducts("linear", productsName);
   const auto biasOrNone = bias.value_or(at::Tensor());
-  checkArguments(input, weight, biasOrNone);
+  checkArguments(input, weight, biasOrNone, products);
   return forwardPass(input, weight, biasOrNone, products);
 }
 
@@ -106,7 +117,7 @@ at::Tensor linearAutograd(const at::Tensor& input, const at::Tensor& weight,
                           const OptionalTensor& bias, std::string_view productsName) {
   if (mustRecord({input, weight, bias.value_or(at::Tensor())})) {
     const auto products = parseProducts("linear", productsName);
-    checkArguments(input, weight, bias.value_or(at::Tensor()));
+    checkArguments(input, weight, bias.value_or(at::Tensor()), products);
     return LinearFunction::apply(input, weight, bias, products);
   }
   const at::AutoDispatchBelowADInplaceOrView belowAutograd;
@@ -115,9 +126,9 @@ at::Tensor linearAutograd(const at::Tensor& input, const at::Tensor& weight,
 
 at::Tensor linearReference(const at::Tensor& input, const at::Tensor& weight,
                            const OptionalTensor& bias, std::string_view productsName) {
-  parseProducts("linear", productsName);
-  checkArguments(input, weight, bias.value_or(at::Tensor()));
-  return at::linear(input, weight, bias);
+  const auto products = parseProducts("linear", productsName);
+  checkArguments(input, weight, bias.value_or(at::Tensor()), products);
+  return composed(input, weight, bias.value_or(at::Tensor()), products);
 }
 
 }  // namespace

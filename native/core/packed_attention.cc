@@ -10,6 +10,9 @@
 // Backward: as there; the weights are computed again from the scores and log(sum(exp(scores))).
 // Saved:   query, key, value, the offsets, one number for each row and head, and the seed of the
 //   dropout mask.
+// On a GPU: libtorch's kernels (packed_attention_gpu.cc); float64 by the reference. Offsets may
+// then
+//   be on the GPU, with the lengths of the longest sequences beside them: nothing is read back.
 // Hazards:
 //   - A sequence without keys gives zeros, and no gradient.
 //   - The dropout mask is a function of (seed, query row, head, key): see row_dropout.h. The
@@ -23,6 +26,7 @@
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/softmax.h>
 #include <ATen/ops/zeros.h>
@@ -36,6 +40,7 @@
 #include "check.h"
 #include "dropping.h"
 #include "ops.h"
+#include "packed_attention_gpu.h"
 #include "packed_attention_kernel.h"
 #include "precision.h"
 
@@ -51,17 +56,28 @@ constexpr auto op = "packed_attention";
 /// The tensors of one call.
 struct Packed {
   at::Tensor query, key, value, queryOffsets, keyOffsets;
+  // Of sequences whose offsets are not on the CPU; else -1.
+  int64_t longestQuery = -1;
+  int64_t longestKey = -1;
 };
 
-void checkOffsets(const char* name, const at::Tensor& offsets, const char* rowsName,
-                  const at::Tensor& rows) {
-  TF_CHECK(ERR_DTYPE, offsets.layout() == at::kStrided && offsets.scalar_type() == at::kLong, op,
-           ": ", name, " must be dense int64, got ", offsets.scalar_type());
-  TF_CHECK(ERR_DEVICE, offsets.is_cpu(), op, ": ", name, " must be on the CPU, got ",
-           offsets.device());
+void checkOffsets(const char* name, const at::Tensor& offsets, int64_t longest,
+                  const char* rowsName, const at::Tensor& rows) {
+  TF_CHECK(ERR_DTYPE,
+           offsets.layout() == at::kStrided &&
+               (offsets.scalar_type() == at::kLong || offsets.scalar_type() == at::kInt),
+           op, ": ", name, " must be dense int64 or int32, got ", offsets.scalar_type());
   TF_CHECK(ERR_SHAPE, offsets.dim() == 1 && offsets.size(0) >= 1, op, ": ", name,
            " must be [sequences + 1], got ", offsets.sizes());
-  const auto list = offsets.contiguous();
+  if (!offsets.is_cpu()) {
+    TF_CHECK(ERR_DEVICE, offsets.device() == rows.device(), op, ": ", name,
+             " must be on the CPU or on the device of query (", rows.device(), "), got ",
+             offsets.device());
+    TF_CHECK(ERR_ARGUMENT, longest >= 0, op, ": ", name, " on ", offsets.device(),
+             " need longest_query and longest_key, the lengths of the longest sequences");
+    return;
+  }
+  const auto list = offsets.to(at::kLong).contiguous();
   const auto* data = list.const_data_ptr<int64_t>();
   const auto last = offsets.size(0) - 1;
   TF_CHECK(ERR_SHAPE, data[0] == 0 && data[last] == rows.size(0), op, ": ", name,
@@ -87,12 +103,15 @@ void checkArguments(const Packed& t, int64_t heads, bool causal, double dropoutP
            "] for a query of ", t.query.sizes(), ", got ", t.key.sizes());
   TF_CHECK(ERR_SHAPE, t.value.sizes() == t.key.sizes(), op, ": value must be like key ",
            t.key.sizes(), ", got ", t.value.sizes());
-  checkOffsets("query_offsets", t.queryOffsets, "query", t.query);
-  checkOffsets("key_offsets", t.keyOffsets, "key", t.key);
+  checkOffsets("query_offsets", t.queryOffsets, t.longestQuery, "query", t.query);
+  checkOffsets("key_offsets", t.keyOffsets, t.longestKey, "key", t.key);
+  TF_CHECK(ERR_DEVICE, t.queryOffsets.device() == t.keyOffsets.device(), op,
+           ": query_offsets and key_offsets must be on one device, got ", t.queryOffsets.device(),
+           " and ", t.keyOffsets.device());
   TF_CHECK(ERR_SHAPE, t.queryOffsets.size(0) == t.keyOffsets.size(0), op,
            ": query_offsets and key_offsets must have the same number of sequences, got ",
            t.queryOffsets.size(0) - 1, " and ", t.keyOffsets.size(0) - 1);
-  TF_CHECK(ERR_SHAPE, !causal || t.queryOffsets.equal(t.keyOffsets), op,
+  TF_CHECK(ERR_SHAPE, !causal || !t.queryOffsets.is_cpu() || t.queryOffsets.equal(t.keyOffsets), op,
            ": causal attention is within a sequence: query_offsets and key_offsets must be equal");
   checkProbability(op, "dropout_p", dropoutP);
   checkGenerator(op, generator);
@@ -216,9 +235,35 @@ variable_list backwardLoop(const at::Tensor& gradOutput, const Packed& t, const 
   return {gradQuery, gradKey, gradValue};
 }
 
+/// Where the loops read them.
+at::Tensor hostOffsets(const at::Tensor& offsets) {
+  return offsets.to(at::kCPU, at::kLong).contiguous();
+}
+
 Packed preparedTensors(const Packed& t) {
-  return {prepared(t.query), prepared(t.key), prepared(t.value), t.queryOffsets.contiguous(),
-          t.keyOffsets.contiguous()};
+  return {prepared(t.query), prepared(t.key), prepared(t.value), hostOffsets(t.queryOffsets),
+          hostOffsets(t.keyOffsets)};
+}
+
+/// What the kernels of a GPU get. Offsets on the CPU are copied without waiting.
+DeviceSequences deviceSequences(const at::Tensor& offsets, int64_t longest,
+                                const at::Tensor& rows) {
+  if (offsets.is_cpu()) {
+    const auto lengths = offsets.diff();
+    longest = lengths.numel() == 0 ? 0 : lengths.max().item<int64_t>();
+  }
+  return {offsets.to(at::TensorOptions(rows.device()).dtype(at::kInt), /*non_blocking=*/true),
+          longest};
+}
+
+bool runsOnGpu(const Packed& t) {
+  return t.query.is_cuda() && t.query.scalar_type() != at::kDouble;
+}
+
+at::Tensor onGpu(const Packed& t, int64_t heads, bool causal, double dropoutP) {
+  const auto queries = deviceSequences(t.queryOffsets, t.longestQuery, t.query);
+  const auto keys = causal ? queries : deviceSequences(t.keyOffsets, t.longestKey, t.query);
+  return packedAttentionOnGpu(t.query, t.key, t.value, queries, keys, heads, causal, dropoutP);
 }
 
 AttentionSettings settingsOf(const Packed& t, int64_t heads, bool causal, double dropoutP,
@@ -249,8 +294,8 @@ variable_list backwardPass(const at::Tensor& gradOutput, const Packed& given,
 at::Tensor composed(const Packed& t, const AttentionSettings& settings) {
   const auto heads = settings.heads;
   const auto sequences = t.queryOffsets.size(0) - 1;
-  const auto queryList = t.queryOffsets.contiguous();
-  const auto keyList = t.keyOffsets.contiguous();
+  const auto queryList = hostOffsets(t.queryOffsets);
+  const auto keyList = hostOffsets(t.keyOffsets);
   const auto* queryOffsets = queryList.const_data_ptr<int64_t>();
   const auto* keyOffsets = keyList.const_data_ptr<int64_t>();
   const auto dtype = t.query.scalar_type();
@@ -272,15 +317,15 @@ at::Tensor composed(const Packed& t, const AttentionSettings& settings) {
     const auto v = split(t.value.narrow(0, keyOffsets[b], keys), keys);
     auto scores = at::matmul(split(q, queries), k.transpose(1, 2)) * settings.scoreScale();
     if (settings.causal) {
-      const auto place = at::arange(keys);
+      const auto place = at::arange(keys, at::TensorOptions(t.query.device()));
       scores =
           scores.masked_fill(place.gt(place.unsqueeze(1)), -std::numeric_limits<float>::infinity());
     }
     auto weights = at::softmax(scores, /*dim=*/-1);
     if (settings.dropoutP > 0.0) {
       // Rows of the mask are (query row, head); this sequence's are [queries, heads, keys].
-      const auto kept = keptMask(at::empty({(first + queries) * heads, keys}), settings.dropoutP,
-                                 {static_cast<int64_t>(settings.seed), {}})
+      const auto kept = keptMask(at::empty({(first + queries) * heads, keys}, t.query.options()),
+                                 settings.dropoutP, {static_cast<int64_t>(settings.seed), {}})
                             .narrow(0, first * heads, queries * heads)
                             .view({queries, heads, keys})
                             .transpose(0, 1);
@@ -337,20 +382,28 @@ uint64_t seedFor(double dropoutP, const OptionalGenerator& generator, const at::
 
 at::Tensor packedAttention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                            const at::Tensor& queryOffsets, const at::Tensor& keyOffsets,
-                           int64_t heads, bool causal, double dropoutP,
-                           OptionalGenerator generator) {
-  const Packed t{query, key, value, queryOffsets, keyOffsets};
+                           int64_t heads, bool causal, double dropoutP, int64_t longestQuery,
+                           int64_t longestKey, OptionalGenerator generator) {
+  const Packed t{query, key, value, queryOffsets, keyOffsets, longestQuery, longestKey};
   checkArguments(t, heads, causal, dropoutP, generator);
-  return forwardPass(t, settingsOf(t, heads, causal, dropoutP, seedFor(dropoutP, generator, query)))
-      .output;
+  if (query.is_meta()) return at::empty_like(query, at::MemoryFormat::Contiguous);
+  if (runsOnGpu(t)) return onGpu(t, heads, causal, dropoutP);
+  const auto settings = settingsOf(t, heads, causal, dropoutP, seedFor(dropoutP, generator, query));
+  return query.is_cpu() ? forwardPass(t, settings).output : composed(t, settings);
 }
 
 at::Tensor packedAttentionAutograd(const at::Tensor& query, const at::Tensor& key,
                                    const at::Tensor& value, const at::Tensor& queryOffsets,
                                    const at::Tensor& keyOffsets, int64_t heads, bool causal,
-                                   double dropoutP, OptionalGenerator generator) {
-  if (mustRecord({query, key, value})) {
-    const Packed t{query, key, value, queryOffsets, keyOffsets};
+                                   double dropoutP, int64_t longestQuery, int64_t longestKey,
+                                   OptionalGenerator generator) {
+  const Packed t{query, key, value, queryOffsets, keyOffsets, longestQuery, longestKey};
+  // libtorch's kernels have gradients of their own.
+  if (query.is_cuda()) {
+    return packedAttention(query, key, value, queryOffsets, keyOffsets, heads, causal, dropoutP,
+                           longestQuery, longestKey, std::move(generator));
+  }
+  if (mustRecord({query, key, value}) && query.is_cpu()) {
     checkArguments(t, heads, causal, dropoutP, generator);
     return PackedAttentionFunction::apply(
         query, key, value, queryOffsets, keyOffsets,
@@ -358,14 +411,15 @@ at::Tensor packedAttentionAutograd(const at::Tensor& query, const at::Tensor& ke
   }
   const at::AutoDispatchBelowADInplaceOrView belowAutograd;
   return packedAttention(query, key, value, queryOffsets, keyOffsets, heads, causal, dropoutP,
-                         std::move(generator));
+                         longestQuery, longestKey, std::move(generator));
 }
 
 at::Tensor packedAttentionReference(const at::Tensor& query, const at::Tensor& key,
                                     const at::Tensor& value, const at::Tensor& queryOffsets,
                                     const at::Tensor& keyOffsets, int64_t heads, bool causal,
-                                    double dropoutP, OptionalGenerator generator) {
-  const Packed t{query, key, value, queryOffsets, keyOffsets};
+                                    double dropoutP, int64_t longestQuery, int64_t longestKey,
+                                    OptionalGenerator generator) {
+  const Packed t{query, key, value, queryOffsets, keyOffsets, longestQuery, longestKey};
   checkArguments(t, heads, causal, dropoutP, generator);
   return composed(t, settingsOf(t, heads, causal, dropoutP, seedFor(dropoutP, generator, query)));
 }
@@ -375,10 +429,11 @@ at::Tensor packedAttentionReference(const at::Tensor& query, const at::Tensor& k
 void registerPackedAttention(torch::Library& library) {
   const std::string signature =
       "(Tensor query, Tensor key, Tensor value, Tensor query_offsets, Tensor key_offsets, "
-      "int heads, bool causal=False, float dropout_p=0.0, *, Generator? generator=None) -> Tensor";
+      "int heads, bool causal=False, float dropout_p=0.0, *, int longest_query=-1, "
+      "int longest_key=-1, Generator? generator=None) -> Tensor";
   library.def(("packed_attention" + signature).c_str());
-  library.impl("packed_attention",
-               torch::dispatch(c10::DispatchKey::CPU, TORCH_FN(packedAttention)));
+  library.impl("packed_attention", torch::dispatch(c10::DispatchKey::CompositeExplicitAutograd,
+                                                   TORCH_FN(packedAttention)));
   library.impl("packed_attention",
                torch::dispatch(c10::DispatchKey::Autograd, TORCH_FN(packedAttentionAutograd)));
   library.def(("packed_attention_reference" + signature).c_str());

@@ -11,6 +11,7 @@
 #include <optional>
 
 #include "check.h"
+#include "precision.h"
 
 namespace torchformer::core {
 
@@ -59,8 +60,9 @@ at::Tensor oneDnnProduct(const at::Tensor& a, const at::Tensor& b, const at::Ten
   return linear.call(a, b.t(), optionalBias, "none", c10::List<std::optional<at::Scalar>>(), "");
 }
 
-bool isNarrow(const at::Tensor& operand, at::ScalarType dtype) {
-  return operand.scalar_type() != dtype;
+/// The half type that factors are rounded to.
+at::ScalarType factorType(Products products) {
+  return products == Products::float16Results ? at::kHalf : at::kBFloat16;
 }
 
 }  // namespace
@@ -72,32 +74,56 @@ const ProductKernels& productKernels() {
 
 Products parseProducts(const char* op, std::string_view name) {
   if (name == "own") return Products::own;
-  TF_CHECK(ERR_ARGUMENT, name == "bfloat16", op, ": products must be 'own' or 'bfloat16', got '",
+  if (name == "bfloat16") return Products::bfloat16;
+  if (name == "bfloat16_results") return Products::bfloat16Results;
+  TF_CHECK(ERR_ARGUMENT, name == "float16_results", op,
+           ": products must be 'own', 'bfloat16', 'bfloat16_results' or 'float16_results', got '",
            std::string(name), "'");
-  return Products::bfloat16;
+  return Products::float16Results;
+}
+
+at::ScalarType productsResultType(Products products, at::ScalarType input) {
+  const bool isHalved =
+      products == Products::bfloat16Results || products == Products::float16Results;
+  return isHalved && input != at::kDouble ? factorType(products) : input;
+}
+
+void checkWeight(const char* op, const char* name, const at::Tensor& weight, const char* inputName,
+                 const at::Tensor& input, Products products) {
+  const auto type = weight.defined() ? weight.scalar_type() : at::kDouble;
+  const bool isMixed = productsResultType(products, at::kFloat) != at::kFloat &&
+                       type != at::kDouble && input.scalar_type() != at::kDouble;
+  if (isMixed) {
+    checkParameter(op, name, weight, inputName, input);
+  } else {
+    checkMatches(op, name, weight, inputName, input);
+  }
 }
 
 at::Tensor operand(const at::Tensor& tensor, Products products) {
-  if (products == Products::own || !tensor.defined() || !tensor.is_cpu() ||
-      tensor.scalar_type() != at::kFloat) {
+  if (products == Products::own || !tensor.defined() || tensor.scalar_type() == at::kDouble) {
     return tensor;
   }
-  const auto narrow = tensor.to(at::kBFloat16);
+  // With products "bfloat16" half tensors are multiplied as they are.
+  if (products == Products::bfloat16 && tensor.scalar_type() != at::kFloat) return tensor;
+  const auto narrow = tensor.to(factorType(products));
+  if (!tensor.is_cpu()) return narrow;
   // Without instructions for it libtorch multiplies bfloat16 ten times slower than float32. A
   // float32 product of rounded numbers has the same factors and sums.
   static const bool isNative = productKernels().bfloat16 == "bfloat16 instructions";
-  return isNative ? narrow : narrow.to(at::kFloat);
+  return isNative && narrow.scalar_type() == at::kBFloat16 ? narrow : narrow.to(at::kFloat);
 }
 
 at::Tensor product(const at::Tensor& a, const at::Tensor& b, at::ScalarType dtype) {
-  if (usesOneDnn(a, b)) return oneDnnProduct(a, b, {});
-  const auto result = at::mm(a, b);
-  return isNarrow(result, dtype) ? result.to(dtype) : result;
+  if (usesOneDnn(a, b)) return oneDnnProduct(a, b, {}).to(dtype);
+  // On GPUs sums are float32 and can be had without rounding.
+  const bool keepsSums = !a.is_cpu() && isHalf(a) && dtype == at::kFloat;
+  return keepsSums ? at::mm(a, b, dtype) : at::mm(a, b).to(dtype);
 }
 
 void addProduct_(const at::Tensor& sum, const at::Tensor& a, const at::Tensor& b, double beta,
                  double scale) {
-  if (isNarrow(a, sum.scalar_type()) || usesOneDnn(a, b)) {
+  if (a.scalar_type() != sum.scalar_type() || usesOneDnn(a, b)) {
     auto found = product(a, b, sum.scalar_type());
     if (beta == 0.0) {
       sum.copy_(found);
@@ -118,13 +144,15 @@ void addProduct_(const at::Tensor& sum, const at::Tensor& a, const at::Tensor& b
 at::Tensor biasedProduct(const at::Tensor& a, const at::Tensor& b, const at::Tensor& bias,
                          double scale, at::ScalarType dtype) {
   const bool isOneDnn = usesOneDnn(a, b);
-  if (isOneDnn && scale == 1.0) return oneDnnProduct(a, b, bias);
-  if (isOneDnn || isNarrow(a, dtype)) {
-    auto result = product(a, b, dtype);
+  if (isOneDnn && scale == 1.0) return oneDnnProduct(a, b, bias).to(dtype);
+  if (isOneDnn || a.scalar_type() != dtype) {
+    // Scale and bias before the result is rounded.
+    auto result = product(a, b, at::kFloat);
     if (scale != 1.0) result.mul_(scale);
-    return bias.defined() ? result.add_(bias) : result;
+    if (bias.defined()) result.add_(bias);
+    return result.to(dtype);
   }
-  if (bias.defined()) return at::addmm(bias, a, b, /*beta=*/1, scale);
+  if (bias.defined()) return at::addmm(bias.to(dtype), a, b, /*beta=*/1, scale);
   if (scale == 1.0) return at::mm(a, b);
   // The scale before any rounding.
   return at::empty({a.size(0), b.size(1)}, a.options()).addmm_(a, b, /*beta=*/0, scale);

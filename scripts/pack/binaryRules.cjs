@@ -22,6 +22,10 @@ const knownLibraries = [
   /^ld-linux-(x86-64|aarch64)\.so\.\d$/,
 ];
 
+/** The library with CUDA kernels is opened beside libtorch_cuda, which has this one in the process. */
+const cudaKernels = /^(lib)?torchformer_cuda\b/;
+const cudaRuntime = /^libcudart\.so\.\d+$/;
+
 /** What Node.js exports to addons, at the Node-API version the addon is built for. */
 const nodeSymbol = /^(napi|node_api)_/;
 
@@ -34,18 +38,20 @@ const nodeSymbol = /^(napi|node_api)_/;
  */
 function faultsOf(file, { libtorch, privateFolders = [] }) {
   const elf = readElf(file);
+  const mayNeed = (name) => cudaKernels.test(path.basename(file)) && cudaRuntime.test(name);
   return [
-    ...versionFaults(elf),
+    ...versionFaults(elf, mayNeed),
     ...symbolFaults(elf, libtorch),
-    ...linkFaults(elf),
+    ...linkFaults(elf, mayNeed),
     ...pathFaults(file, privateFolders),
   ];
 }
 
-function versionFaults({ symbols }) {
+function versionFaults({ symbols }, mayNeed) {
   const faults = [];
   for (const { name, defined, version } of symbols) {
-    if (defined || version === null) continue;
+    // NVIDIA names the versions of its symbols as the library.
+    if (defined || version === null || mayNeed(version)) continue;
     const [family, number] = version.split('_');
     const highest = floor[family];
     if (highest === undefined) faults.push(`${name} wants ${version}, of a library not known here`);
@@ -77,9 +83,9 @@ function symbolFaults({ symbols }, libtorch) {
     .map(({ name }) => `${name} is defined neither in libtorch nor in a library of the system`);
 }
 
-function linkFaults({ needed, searchPaths, textRelocations, bindNow, noDelete }) {
+function linkFaults({ needed, searchPaths, textRelocations, bindNow, noDelete }, mayNeed) {
   const faults = needed
-    .filter((name) => !knownLibraries.some((pattern) => pattern.test(name)))
+    .filter((name) => !mayNeed(name) && !knownLibraries.some((pattern) => pattern.test(name)))
     .map((name) => `it needs ${name}, which not every system has`);
   for (const folders of searchPaths) {
     faults.push(`it has the search path ${folders}: another libtorch could get in`);

@@ -1,4 +1,5 @@
 import { spawnSync } from 'node:child_process';
+import { copyFileSync, existsSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -21,18 +22,32 @@ function compile(code: string, flags: readonly string[] = ['-Wl,-z,now', '-Wl,-z
   return file;
 }
 
+/** The CUDA kernels are built only where nvcc is. */
+const built = [
+  'torchformer.node',
+  'torchformer_bootstrap.node',
+  'libtorchformer_core.so',
+  'libtorchformer_cuda.so',
+].filter((name) => !name.includes('cuda') || existsSync(join(root, 'build/Release', name)));
+
 describe('the native libraries that a build leaves', () => {
-  it.each(['torchformer.node', 'torchformer_bootstrap.node', 'libtorchformer_core.so'])(
-    '%s loads wherever libtorch does',
-    (name) => {
-      const file = join(root, 'build/Release', name);
-      const privateFolders = [join(root, '.'), found.root, homedir()];
-      expect(faultsOf(file, { libtorch, privateFolders })).toEqual([]);
-    },
-  );
+  it.each(built)('%s loads wherever libtorch does', (name) => {
+    const file = join(root, 'build/Release', name);
+    const privateFolders = [join(root, '.'), found.root, homedir()];
+    expect(faultsOf(file, { libtorch, privateFolders })).toEqual([]);
+  });
 });
 
 describe('the check of native libraries finds', () => {
+  const cuda = join(root, 'build/Release/libtorchformer_cuda.so');
+  it.skipIf(!existsSync(cuda))('the CUDA runtime in any library but that of CUDA kernels', () => {
+    const renamed = join(temporaryFolder(), 'libtorchformer_core.so');
+    copyFileSync(cuda, renamed);
+    expect(faultsOf(renamed, { libtorch })).toContainEqual(
+      expect.stringMatching(/^it needs libcudart\.so\.\d+, which not every system has$/),
+    );
+  });
+
   it('nothing in a library that does not stand out', () => {
     expect(faultsOf(compile('int one(void) { return 1; }'), { libtorch })).toEqual([]);
   });

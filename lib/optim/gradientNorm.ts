@@ -1,0 +1,60 @@
+import { noGrad } from '../tensor/autograd.js';
+import { stack } from '../tensor/create.js';
+import { callTensor, callTensors } from '../tensor/dispatch.js';
+import { tidy } from '../tensor/scope.js';
+import type { Tensor } from '../tensor/tensor.js';
+
+/** The numbers of all gradients; of a sparse one its rows, each stored once: scaling them scales it. */
+export function storedGradients(parameters: Iterable<Tensor>): Tensor[] {
+  return [...parameters].flatMap((parameter) => storedGradient(parameter) ?? []);
+}
+
+function storedGradient(parameter: Tensor): Tensor | null {
+  const gradient = parameter.grad;
+  if (gradient === null || !gradient.isSparse) return gradient;
+  const coalesced = callTensor('aten::coalesce', gradient);
+  parameter.grad = coalesced;
+  return callTensor('aten::_values', coalesced);
+}
+
+/**
+ * The norm of all gradients, taken as one vector, where they are: nobody waits for it.
+ *
+ * @param gradients at least one, see {@link storedGradients}
+ * @param normType 2, or another; Infinity: the largest magnitude
+ * @returns float64 scalar on the device of the first gradient
+ */
+export function gradientNorm(gradients: readonly Tensor[], normType: number): Tensor {
+  return tidy(() =>
+    noGrad(() => {
+      const device = (gradients[0] as Tensor).device;
+      // Squares of half-precision numbers overflow soon.
+      const norms = [...byKind(gradients).values()].flatMap((group) =>
+        callTensors(
+          'aten::_foreach_norm.Scalar',
+          group,
+          normType,
+          accumulationType(group[0] as Tensor),
+        ),
+      );
+      const together = stack(norms.map((norm) => norm.to({ dtype: 'float64', device })));
+      return callTensor('aten::linalg_vector_norm', together, normType);
+    }),
+  );
+}
+
+/** The list ops take one dtype on one device. */
+export function byKind(tensors: readonly Tensor[]): Map<string, Tensor[]> {
+  const groups = new Map<string, Tensor[]>();
+  for (const tensor of tensors) {
+    const kind = `${tensor.dtype} ${tensor.device}`;
+    const group = groups.get(kind);
+    if (group === undefined) groups.set(kind, [tensor]);
+    else group.push(tensor);
+  }
+  return groups;
+}
+
+function accumulationType(gradient: Tensor): 'float64' | 'float32' {
+  return gradient.dtype === 'float64' ? 'float64' : 'float32';
+}

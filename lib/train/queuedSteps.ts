@@ -1,0 +1,91 @@
+/** Steps on a GPU, which works through what it is given while the next step is prepared. */
+import type { Batch } from '../data/batch.js';
+import type { Adam } from '../optim/adam.js';
+import { gradientNorm, storedGradients } from '../optim/gradientNorm.js';
+import { noGrad } from '../tensor/autograd.js';
+import { stack } from '../tensor/create.js';
+import { tidy } from '../tensor/scope.js';
+import type { Tensor } from '../tensor/tensor.js';
+import { numbersLater } from './numbersLater.js';
+import {
+  faultOf,
+  lossOf,
+  setRate,
+  usable,
+  type StepCounts,
+  type StepOutcome,
+  type Steps,
+  type StepSettings,
+} from './steps.js';
+
+interface PendingStep {
+  /** Loss over the tokens of the step, as their mean, and norm of the gradients. */
+  readonly numbers: Promise<number[]>;
+  readonly counts: StepCounts;
+  readonly tokens: number;
+  readonly learningRate: number;
+}
+
+/**
+ * Steps whose numbers stay on the device. Whether loss and gradients are finite, and how far the
+ * gradients have to be scaled down, is decided there: Adam's kernel leaves all as it is for a step
+ * with a fault. The numbers are read while the next forward pass is queued, and looked at before
+ * the next step is taken, so that a fault stops the training at the same step as on the CPU.
+ */
+export class QueuedSteps implements Steps {
+  readonly #settings: StepSettings & { readonly optimizer: Adam };
+  readonly #stopsAtFault: boolean;
+  #pending: PendingStep | null = null;
+
+  /** @param stopsAtFault whether no further step may be taken after one with a fault */
+  constructor(settings: StepSettings & { readonly optimizer: Adam }, stopsAtFault: boolean) {
+    this.#settings = settings;
+    this.#stopsAtFault = stopsAtFault;
+  }
+
+  async take(batches: readonly Batch[]): Promise<StepOutcome[]> {
+    const { full, counts, tokens } = usable(batches);
+    if (full.length === 0) return [...(await this.finish()), { kind: 'empty', ...counts }];
+    const { optimizer, parameters, clip } = this.#settings;
+    optimizer.zeroGrad();
+    const losses: Tensor[] = [];
+    for (const batch of full) {
+      const loss = lossOf(this.#settings, batch, tokens);
+      losses.push(loss.detach());
+      await loss.backwardAsync();
+    }
+    const before = await this.finish();
+    if (this.#stopsAtFault && before.some(({ kind }) => kind === 'skipped')) return before;
+
+    const [numbers, scaling] = noGrad(() =>
+      tidy(() => {
+        const loss = stack(losses).to({ dtype: 'float64' }).sum();
+        const gradients = storedGradients(parameters);
+        const norm = gradients.length === 0 ? loss.mul(0) : gradientNorm(gradients, 2);
+        const fault = loss.add(norm).isfinite().logicalNot().to({ dtype: 'float32' });
+        // As clipGradNorm: divided by norm / clip where that is above 1.
+        const excess = norm.add(1e-6).div(clip).clamp(1);
+        const divisor = excess.to({ dtype: 'float32' });
+        return [stack([loss, norm]), { divisor, fault }] as const;
+      }),
+    );
+    const taken = before.filter(({ kind }) => kind === 'taken').length;
+    const learningRate = setRate(this.#settings, taken);
+    await optimizer.stepScaledAsync(scaling);
+    this.#pending = { numbers: numbersLater(numbers), counts, tokens, learningRate };
+    return before;
+  }
+
+  async finish(): Promise<StepOutcome[]> {
+    const pending = this.#pending;
+    if (pending === null) return [];
+    this.#pending = null;
+    const { counts, tokens, learningRate } = pending;
+    const [mean = NaN, norm = NaN] = await pending.numbers;
+    const lossSum = mean * tokens;
+    const fault = faultOf(lossSum, norm);
+    return fault === null
+      ? [{ kind: 'taken', lossSum, tokens, learningRate, ...counts }]
+      : [{ kind: 'skipped', fault, ...counts }];
+  }
+}
