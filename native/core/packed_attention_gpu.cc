@@ -30,8 +30,10 @@ at::Tensor withoutKeys(const DeviceSequences& queries, const DeviceSequences& ke
     return offsets.narrow(0, 1, count).sub(offsets.narrow(0, 0, count));
   };
   const auto empty = lengths(keys.offsets).eq(0);
-  return empty.index_select(0, at::repeat_interleave(lengths(queries.offsets).to(at::kLong), rows))
-      .unsqueeze(1);
+  // An optional: a bare number would be another overload, which repeats the whole list.
+  const auto sequences = at::repeat_interleave(lengths(queries.offsets).to(at::kLong),
+                                               std::optional<int64_t>(rows));
+  return empty.index_select(0, sequences).unsqueeze(1);
 }
 
 }  // namespace

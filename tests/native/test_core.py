@@ -19,6 +19,7 @@ import feed_forward_checks  # noqa: F401
 import feed_forward_activation_checks  # noqa: F401
 import dropout_checks  # noqa: F401
 import all_ops_checks  # noqa: F401
+import gpu_shapes_checks  # noqa: F401
 
 
 def main():
