@@ -32,6 +32,8 @@ class Case:
     constants: list = field(default_factory=list)
     """More arguments: tensors that are ids or masks, moved to the device, given after the inputs."""
     dtypes: tuple = tuple(TOLERANCES)
+    own_masks_on_gpu: bool = False
+    """Whether the GPU's kernels drop by random numbers of their own: then parity_dropout.py has to do."""
     rounds: bool = False
     """Whether float32 numbers are rounded to bfloat16 on the way, so that its tolerance holds."""
 
@@ -51,6 +53,11 @@ def results(case, function, dtype, device):
     gradients = torch.autograd.grad(differentiable, inputs, upstream, allow_unused=True)
     gradients = [torch.zeros_like(t) if g is None else g for g, t in zip(gradients, inputs)]
     return [o.detach().cpu() for o in outputs], [g.cpu() for g in gradients]
+
+
+def is_comparable(case, dtype, device):
+    """float64 has no such kernels on a GPU, and drops as everywhere."""
+    return device == "cpu" or not case.own_masks_on_gpu or dtype == torch.float64
 
 
 def largest(tensors):

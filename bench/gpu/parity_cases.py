@@ -114,6 +114,7 @@ def attention_cases():
                             q, k, v, m, p, empty_rows=o, need_weights=w, generator=seeded()
                         ),
                         [] if mask is None else [mask],
+                        own_masks_on_gpu=p > 0 and not weights,
                     )
 
 
@@ -136,6 +137,17 @@ def packed_attention_cases():
                 # The offsets are on the CPU whatever the device.
                 lambda f, q, k, v, o=offsets, h=heads, c=causal, p=p: f(
                     q, k, v, *o, h, c, p, generator=seeded()
+                ),
+                own_masks_on_gpu=p > 0,
+            )
+        for causal in kinds:
+            yield Case(
+                "packed_attention",
+                f"{name}, {heads} heads, offsets beside the rows" + ", causal" * causal,
+                inputs,
+                lambda f, q, k, v, o=offsets, h=heads, c=causal, n=(max(queries), max(keys)): f(
+                    q, k, v, *[t.to(q.device, torch.int32) for t in o], h, c,
+                    longest_query=n[0], longest_key=n[1],
                 ),
             )
 

@@ -74,8 +74,13 @@ def look(subject, ops, dtype, device):
     generator = torch.Generator()
     function, x, value = subject(ops, made, generator)
 
-    def drawn(seed):
+    def seed_all(seed):
         generator.manual_seed(seed)
+        # That of the GPU, which libtorch's attention kernels draw from.
+        torch.manual_seed(seed)
+
+    def drawn(seed):
+        seed_all(seed)
         x.grad = None
         return function(x.detach().requires_grad_())
 
@@ -93,7 +98,7 @@ def look(subject, ops, dtype, device):
     assert not torch.equal(drawn(2), first), "another seed gives the same mask"
 
     # The op is linear in x, so its output on x and its gradient of x know the same mask.
-    generator.manual_seed(1)
+    seed_all(1)
     x = x.detach().requires_grad_()
     output = function(x)
     upstream = torch.randn(output.shape, generator=torch.Generator().manual_seed(3)).to(output)
