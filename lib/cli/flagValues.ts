@@ -39,13 +39,13 @@ export function deviceName(text: string): DeviceChoice {
 }
 
 /** The dtypes that training knows. */
-export function trainingDType(text: string): 'float32' | 'float64' | 'bfloat16' {
-  if (text === 'float32' || text === 'float64' || text === 'bfloat16') return text;
+export function trainingDType(text: string): 'float32' | 'float64' | 'bfloat16' | 'float16' {
   if (text === 'bf16') return 'bfloat16';
-  if (/^(f(loat)?16|fp16|half)$/.test(text)) {
-    throw new InvalidArgumentError('float16 loses small gradients; use bf16, or float32.');
+  if (text === 'fp16') return 'float16';
+  if (text === 'float32' || text === 'float64' || text === 'bfloat16' || text === 'float16') {
+    return text;
   }
-  throw new InvalidArgumentError('It must be float32, float64 or bf16.');
+  throw new InvalidArgumentError('It must be float32, float64, bf16 or fp16.');
 }
 
 /** A token of the tokenizer, or its id. */

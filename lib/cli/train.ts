@@ -56,7 +56,7 @@ interface TrainFlags extends ModelFlags {
   samples: number;
   seed: number;
   device: DeviceChoice;
-  dtype: 'float32' | 'float64' | 'bfloat16';
+  dtype: 'float32' | 'float64' | 'bfloat16' | 'float16';
   threads?: number;
 }
 
@@ -165,7 +165,7 @@ export function registerTrain(program: Command): void {
     )
     .option(
       '--dtype <type>',
-      'float32, float64, or bf16: products in bfloat16, all else in float32',
+      'float32, float64, or products in bf16 or fp16 with all else in float32',
       trainingDType,
       'float32',
     )
@@ -247,7 +247,7 @@ async function train(flags: TrainFlags, signal: AbortSignal): Promise<boolean> {
     out: flags.out,
     overwrite: flags.overwrite === true,
     schedule: scheduleOf(flags),
-    dtype: flags.dtype === 'bfloat16' ? 'bfloat16' : 'float32',
+    dtype: flags.dtype === 'float64' ? 'float32' : flags.dtype,
     accumulate: flags.accumulate,
     ...(flags.clip === undefined ? {} : { clip: flags.clip }),
     samples: (validation?.pairs ?? []).slice(0, flags.samples).map(({ src }) => src),

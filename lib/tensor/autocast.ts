@@ -2,23 +2,28 @@
 import { checkFunction, checkOptions, describe } from '../runtime/options.js';
 import type { Device } from './device.js';
 
+/** The formats that {@link autocast} knows. */
+export type AutocastDType = 'bfloat16' | 'float16' | 'float32';
+
 /**
  * In which format the products of linear layers are computed: that of their tensors; factors in
- * bfloat16; or factors and results.
+ * bfloat16; or factors and results in a half type.
  */
-export type Products = 'own' | 'bfloat16' | 'bfloat16_results';
+export type Products = 'own' | 'bfloat16' | 'bfloat16_results' | 'float16_results';
 
 /** Options of {@link autocast}. */
 export interface AutocastOptions {
   /**
-   * what linear layers and norms give to the next layer; default `'float32'` on the CPU, where only
-   * products gain by the shorter format, and `'bfloat16'` on GPUs, where memory traffic does too
+   * what linear layers and norms give to the next layer. For `'bfloat16'` the default is `'float32'` on
+   * the CPU, where only products gain by the shorter format, and `'bfloat16'` on GPUs, where memory
+   * traffic does too; for `'float16'` it is always `'float16'`
    */
-  results?: 'float32' | 'bfloat16';
+  results?: 'float32' | 'bfloat16' | 'float16';
 }
 
 interface Mode {
-  readonly results: 'float32' | 'bfloat16' | undefined;
+  readonly dtype: 'bfloat16' | 'float16';
+  readonly results: 'float32' | 'bfloat16' | 'float16' | undefined;
 }
 
 let current: Mode | null = null;
@@ -31,29 +36,36 @@ let current: Mode | null = null;
  * processors with bfloat16 instructions (`torchformer doctor` tells); elsewhere only the numbers are
  * the same. Holds for float32 tensors; others keep their own format.
  *
- * @param dtype `'bfloat16'`, or `'float32'` to turn it off inside
+ * `'float16'` has more digits and a far smaller range: small gradients become 0 in it unless the loss
+ * is scaled up before the backward pass and the gradients down behind it. `Trainer` does that.
+ *
+ * @param dtype `'bfloat16'`, `'float16'`, or `'float32'` to turn it off inside
  * @param compute synchronous, as in `noGrad`
  * @returns what `compute` returns
  * @throws TypeError for another dtype, what is no function, or a function that returns a Promise
  */
 export function autocast<T>(
-  dtype: 'bfloat16' | 'float32',
+  dtype: AutocastDType,
   compute: () => T,
   options: AutocastOptions = {},
 ): T {
-  if (dtype !== 'bfloat16' && dtype !== 'float32') {
-    throw new TypeError(`autocast: dtype must be 'bfloat16' or 'float32', got ${describe(dtype)}`);
+  if (dtype !== 'bfloat16' && dtype !== 'float16' && dtype !== 'float32') {
+    throw new TypeError(
+      `autocast: dtype must be 'bfloat16', 'float16' or 'float32', got ${describe(dtype)}`,
+    );
   }
   checkFunction('autocast', 'compute', compute);
   checkOptions('autocast', options, ['results']);
   const { results } = options;
-  if (results !== undefined && results !== 'float32' && results !== 'bfloat16') {
+  const valid = dtype === 'float16' ? ['float16'] : ['float32', 'bfloat16'];
+  if (results !== undefined && !valid.includes(results)) {
     throw new TypeError(
-      `autocast: results must be 'float32' or 'bfloat16', got ${describe(results)}`,
+      `autocast: results must be ${valid.map((one) => `'${one}'`).join(' or ')} with ` +
+        `'${dtype}', got ${describe(results)}`,
     );
   }
   const before = current;
-  current = dtype === 'bfloat16' ? { results } : null;
+  current = dtype === 'float32' ? null : { dtype, results };
   try {
     const result = compute();
     if (result instanceof Promise) {
@@ -70,14 +82,17 @@ export function autocast<T>(
 /** What {@link autocast} has set for layers whose weights are on this device. @internal */
 export function currentProducts({ device }: { readonly device: Device }): Products {
   if (current === null) return 'own';
-  return resultsOn(current, device) === 'float32' ? 'bfloat16' : 'bfloat16_results';
+  const results = resultsOn(current, device);
+  return results === 'float32' ? 'bfloat16' : `${results}_results`;
 }
 
 /** The format that layers on this device give to the next one. @internal */
-export function currentResults({ device }: { readonly device: Device }): 'own' | 'bfloat16' {
-  return current === null || resultsOn(current, device) === 'float32' ? 'own' : 'bfloat16';
+export function currentResults({ device }: { readonly device: Device }) {
+  const results = current === null ? 'float32' : resultsOn(current, device);
+  return results === 'float32' ? 'own' : results;
 }
 
-function resultsOn({ results }: Mode, device: Device): 'float32' | 'bfloat16' {
+function resultsOn({ dtype, results }: Mode, device: Device): 'float32' | 'bfloat16' | 'float16' {
+  if (dtype === 'float16') return dtype;
   return results ?? (device === 'cpu' ? 'float32' : 'bfloat16');
 }

@@ -2,6 +2,7 @@
 import { checkTokenizer } from '../data/checkData.js';
 import { checkPositive } from '../nn/check.js';
 import { Optimizer } from '../optim/optimizer.js';
+import { Adam } from '../optim/adam.js';
 import type { Schedule } from '../optim/schedule.js';
 import {
   checkBoolean,
@@ -62,17 +63,27 @@ export function checkTrainerOptions(options: TrainerOptions): void {
   if (clip !== undefined && !(checkNumber(owner, 'clip', clip) > 0)) {
     throw new RangeError(`${owner}: clip must be a number above 0, got ${describe(clip)}`);
   }
-  const { dtype } = options;
-  if (dtype !== undefined && dtype !== 'float32' && dtype !== 'bfloat16') {
-    throw new TypeError(
-      `${owner}: dtype must be 'float32' or 'bfloat16', got ${describe(dtype)}; ` +
-        "other formats are the model's own: model.to({ dtype })",
-    );
-  }
+  checkTrainingDType(owner, options);
   if (nonFinite !== undefined && nonFinite !== 'stop' && nonFinite !== 'skip') {
     throw new TypeError(`${owner}: nonFinite must be 'stop' or 'skip', got ${describe(nonFinite)}`);
   }
   checkReports(owner, options);
+}
+
+function checkTrainingDType(owner: string, { dtype, optimizer }: TrainerOptions): void {
+  if (dtype === undefined || dtype === 'float32' || dtype === 'bfloat16') return;
+  if (dtype !== 'float16') {
+    throw new TypeError(
+      `${owner}: dtype must be 'float32', 'bfloat16' or 'float16', got ${describe(dtype)}; ` +
+        "other formats are the model's own: model.to({ dtype })",
+    );
+  }
+  if (optimizer !== undefined && !(optimizer instanceof Adam)) {
+    throw new TypeError(
+      `${owner}: dtype 'float16' scales the loss, which only Adam and AdamW can undo; ` +
+        "give one of them as optimizer, none, or dtype 'bfloat16'",
+    );
+  }
 }
 
 /** What the trainer writes and tells. */

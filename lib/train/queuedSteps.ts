@@ -6,6 +6,7 @@ import { noGrad } from '../tensor/autograd.js';
 import { stack } from '../tensor/create.js';
 import { tidy } from '../tensor/scope.js';
 import type { Tensor } from '../tensor/tensor.js';
+import { LossScale } from './lossScale.js';
 import { numbersLater } from './numbersLater.js';
 import {
   faultOf,
@@ -24,6 +25,8 @@ interface PendingStep {
   readonly counts: StepCounts;
   readonly tokens: number;
   readonly learningRate: number;
+  /** That both numbers were multiplied with. */
+  readonly scale: number;
 }
 
 /**
@@ -35,27 +38,31 @@ interface PendingStep {
 export class QueuedSteps implements Steps {
   readonly #settings: StepSettings & { readonly optimizer: Adam };
   readonly #stopsAtFault: boolean;
+  /** Null: gradients have the range of float32. */
+  readonly #lossScale: LossScale | null;
   #pending: PendingStep | null = null;
 
   /** @param stopsAtFault whether no further step may be taken after one with a fault */
   constructor(settings: StepSettings & { readonly optimizer: Adam }, stopsAtFault: boolean) {
     this.#settings = settings;
     this.#stopsAtFault = stopsAtFault;
+    this.#lossScale = settings.dtype === 'float16' ? new LossScale() : null;
   }
 
   async take(batches: readonly Batch[]): Promise<StepOutcome[]> {
     const { full, counts, tokens } = usable(batches);
     if (full.length === 0) return [...(await this.finish()), { kind: 'empty', ...counts }];
     const { optimizer, parameters, clip } = this.#settings;
+    const scale = this.#lossScale?.value ?? 1;
     optimizer.zeroGrad();
     const losses: Tensor[] = [];
     for (const batch of full) {
-      const loss = lossOf(this.#settings, batch, tokens);
+      const loss = lossOf(this.#settings, batch, tokens, scale);
       losses.push(loss.detach());
       await loss.backwardAsync();
     }
     const before = await this.finish();
-    if (this.#stopsAtFault && before.some(({ kind }) => kind === 'skipped')) return before;
+    if (this.#stopsAtFault && before.some(isFault)) return before;
 
     const [numbers, scaling] = noGrad(() =>
       tidy(() => {
@@ -64,15 +71,15 @@ export class QueuedSteps implements Steps {
         const norm = gradients.length === 0 ? loss.mul(0) : gradientNorm(gradients, 2);
         const fault = loss.add(norm).isfinite().logicalNot().to({ dtype: 'float32' });
         // As clipGradNorm: divided by norm / clip where that is above 1.
-        const excess = norm.add(1e-6).div(clip).clamp(1);
-        const divisor = excess.to({ dtype: 'float32' });
+        const excess = norm.div(scale).add(1e-6).div(clip).clamp(1);
+        const divisor = excess.mul(scale).to({ dtype: 'float32' });
         return [stack([loss, norm]), { divisor, fault }] as const;
       }),
     );
     const taken = before.filter(({ kind }) => kind === 'taken').length;
     const learningRate = setRate(this.#settings, taken);
     await optimizer.stepScaledAsync(scaling);
-    this.#pending = { numbers: numbersLater(numbers), counts, tokens, learningRate };
+    this.#pending = { numbers: numbersLater(numbers), counts, tokens, learningRate, scale };
     return before;
   }
 
@@ -80,12 +87,20 @@ export class QueuedSteps implements Steps {
     const pending = this.#pending;
     if (pending === null) return [];
     this.#pending = null;
-    const { counts, tokens, learningRate } = pending;
-    const [mean = NaN, norm = NaN] = await pending.numbers;
-    const lossSum = mean * tokens;
+    const { counts, tokens, learningRate, scale } = pending;
+    const [scaledMean = NaN, scaledNorm = NaN] = await pending.numbers;
+    const [lossSum, norm] = [(scaledMean / scale) * tokens, scaledNorm / scale];
     const fault = faultOf(lossSum, norm);
-    return fault === null
-      ? [{ kind: 'taken', lossSum, tokens, learningRate, ...counts }]
-      : [{ kind: 'skipped', fault, ...counts }];
+    if (fault === null) {
+      this.#lossScale?.afterGoodStep();
+      return [{ kind: 'taken', lossSum, tokens, learningRate, ...counts }];
+    }
+    const isOverflow = Number.isFinite(lossSum) && this.#lossScale?.afterOverflow() === true;
+    return [{ kind: 'skipped', fault, isOverflow, ...counts }];
   }
+}
+
+/** An overflow in float16 is cured by the next loss scale. */
+function isFault(outcome: StepOutcome): boolean {
+  return outcome.kind === 'skipped' && outcome.isOverflow !== true;
 }

@@ -3,7 +3,7 @@ import type { Batch } from '../data/batch.js';
 import type { Transformer } from '../nn/transformer.js';
 import { clipGradNorm } from '../optim/clipGradNorm.js';
 import type { Schedule } from '../optim/schedule.js';
-import { autocast } from '../tensor/autocast.js';
+import { autocast, type AutocastDType } from '../tensor/autocast.js';
 import type { Tensor } from '../tensor/tensor.js';
 import { checkRate } from './checkTrainer.js';
 import { tokenLossSum } from './loss.js';
@@ -19,7 +19,12 @@ export type StepOutcome = StepCounts &
         tokens: number;
         learningRate: number;
       }
-    | { kind: 'skipped'; fault: string }
+    | {
+        kind: 'skipped';
+        fault: string;
+        /** Gradients of float16 that overflowed: the next step has a smaller loss scale. */
+        isOverflow?: boolean;
+      }
     | { kind: 'empty' }
   );
 
@@ -35,7 +40,7 @@ export interface StepSettings {
   readonly optimizer: TrainingOptimizer;
   readonly parameters: readonly Tensor[];
   readonly pad: number;
-  readonly dtype: 'float32' | 'bfloat16';
+  readonly dtype: AutocastDType;
   /** Infinity: none */
   readonly clip: number;
   /** Null: the optimizer keeps the rate that it came with. */
@@ -65,9 +70,14 @@ export function usable(batches: readonly Batch[]): {
   };
 }
 
-/** The loss of a batch as its part of a step over `tokens` tokens. */
-export function lossOf({ model, pad, dtype }: StepSettings, batch: Batch, tokens: number): Tensor {
-  return autocast(dtype, () => tokenLossSum(model, batch, pad, { scale: 1 / tokens }));
+/** The loss of a batch as its part of a step over `tokens` tokens, times `lossScale`. */
+export function lossOf(
+  { model, pad, dtype }: StepSettings,
+  batch: Batch,
+  tokens: number,
+  lossScale = 1,
+): Tensor {
+  return autocast(dtype, () => tokenLossSum(model, batch, pad, { scale: lossScale / tokens }));
 }
 
 /**

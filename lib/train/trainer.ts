@@ -181,7 +181,7 @@ export class Trainer {
           if (outcome.kind === 'taken') this.#record(outcome, epoch, mean);
           if (outcome.kind !== 'skipped') continue;
           skippedSteps++;
-          this.#refuseNonFinite(outcome.fault, epoch, batch);
+          if (outcome.isOverflow !== true) this.#refuseNonFinite(outcome.fault, epoch, batch);
         }
         if (given === 0) {
           complete = true;
@@ -227,7 +227,7 @@ export class Trainer {
     this.history.steps.push({ step: this.#step, epoch, loss, tokens, learningRate });
   }
 
-  /** On a GPU with our own kind of optimizer, a step need not be waited for. */
+  /** With our own kind of optimizer a step on a GPU need not be waited for, and can be scaled. */
   #makeSteps(): Steps {
     const { specialIds, dtype = 'float32', clip = Infinity, nonFinite } = this.#options;
     const settings = {
@@ -241,7 +241,7 @@ export class Trainer {
     };
     const { optimizer } = this;
     const isOnGpu = this.#parameters.some(({ device }) => device !== 'cpu');
-    return isOnGpu && optimizer instanceof Adam
+    return (isOnGpu || dtype === 'float16') && optimizer instanceof Adam
       ? new QueuedSteps({ ...settings, optimizer }, nonFinite !== 'skip')
       : new ImmediateSteps({ ...settings, optimizer });
   }

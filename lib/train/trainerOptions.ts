@@ -40,9 +40,12 @@ export interface TrainerOptions {
   /**
    * `'bfloat16'`: the products of linear layers in training steps on factors rounded to bfloat16,
    * see `autocast`; weights, sums, norms, softmax, loss and optimizer stay float32, and
-   * validation runs in the model's own dtype, as the saved model will. Default: the model's own.
+   * validation runs in the model's own dtype, as the saved model will. `'float16'`: likewise, with
+   * the loss scaled up before the backward pass and gradients down behind it; steps whose gradients
+   * overflow are left out, counted in `skippedSteps`, and followed by a smaller scale. It needs an
+   * `Adam` or `AdamW`. Default: the model's own.
    */
-  dtype?: 'float32' | 'bfloat16';
+  dtype?: 'float32' | 'bfloat16' | 'float16';
   /**
    * Batches whose gradients make one optimizer step. The loss of a step is the sum over all their
    * tokens divided by the number of those, so the result is that of one large batch. Default 1.

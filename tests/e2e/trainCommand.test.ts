@@ -294,8 +294,7 @@ describe('mistakes in the command', () => {
       ['--heads', '5'],
       /--heads 5 does not divide --d-model 32/,
     ],
-    ['a half-precision dtype', ['--dtype', 'fp16'], /float16 loses small gradients; use bf16/],
-    ['an unknown dtype', ['--dtype', 'int8'], /It must be float32, float64 or bf16/],
+    ['an unknown dtype', ['--dtype', 'int8'], /It must be float32, float64, bf16 or fp16/],
     ['an unknown device', ['--device', 'gpu'], /It must be auto, cpu, cuda or cuda:<number>/],
     [
       'a token that the tokenizer lacks',

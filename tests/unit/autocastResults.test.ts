@@ -111,7 +111,7 @@ describe('with results in bfloat16', () => {
   it('refuses other formats', () => {
     const odd = { results: 'float16' } as never;
     expect(() => autocast('bfloat16', () => 0, odd)).toThrow(
-      "autocast: results must be 'float32' or 'bfloat16', got the string \"float16\"",
+      "autocast: results must be 'float32' or 'bfloat16' with 'bfloat16', got the string \"float16\"",
     );
     expect(() => autocast('bfloat16', () => 0, { result: 1 } as never)).toThrow(/result/);
   });
