@@ -152,10 +152,12 @@ def adam(ops, sizes, device):
     dense = weights[1].requires_grad_()
     optimizer = torch.optim.Adam([dense], lr=1e-3, fused=True)
 
+    step = torch.tensor(1.0, device=device)
+
     @torch.no_grad()
     def ours():
         settings = dict(lr=1e-3, beta1=0.9, beta2=0.999, eps=1e-8)
-        ops.adam_rows_(weights[0], sparse, *means, touched, 1, **settings)
+        ops.adam_rows_(weights[0], sparse, *means, touched, step, **settings)
 
     def aten():
         dense.grad = torch.zeros_like(dense).index_add_(0, ids, values)

@@ -23,7 +23,8 @@ def trained(ops, dtype, numbers, device):
             ids[None].to(device), values, (ROWS, WIDTH), check_invariants=False
         )
         with torch.no_grad():
-            ops.adam_rows_(parameter, gradient, *means, touched, step, **SETTINGS)
+            number = torch.tensor(float(step), device=device)
+            ops.adam_rows_(parameter, gradient, *means, touched, number, **SETTINGS)
     return [t.cpu() for t in (parameter, *means)], touched.cpu()
 
 

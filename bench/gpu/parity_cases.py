@@ -248,6 +248,28 @@ def dropout_cases():
         )
 
 
+def embed_cases():
+    for rows, width in ((9, 33), (700, 512)):
+        weight, table = rand(rows, width, seed=1), rand(11, width, seed=2)
+        ids = torch.randint(0, rows, (4, 50), generator=torch.Generator().manual_seed(3))
+        positions = (torch.arange(50) % 11).expand(4, 50)
+        for p in (0.0, P, 1.0):
+            yield Case(
+                "embed",
+                f"{rows} rows of {width}, p {p}",
+                [weight],
+                lambda f, w, i, p=p: f(w, i, 2.5, None, None, p, generator=seeded()),
+                [ids],
+            )
+            yield Case(
+                "embed",
+                f"{rows} rows of {width}, p {p}, positions",
+                [weight, table],
+                lambda f, w, t, i, j, p=p: f(w, i, 2.5, t, j, p, generator=seeded()),
+                [ids, positions],
+            )
+
+
 def all_cases():
     for make in (
         norm_cases,
@@ -258,5 +280,6 @@ def all_cases():
         linear_cases,
         linear_cross_entropy_cases,
         dropout_cases,
+        embed_cases,
     ):
         yield from make()

@@ -59,9 +59,15 @@ def add_norm(ops, made, generator):
     )
 
 
+def embed(ops, made, generator):
+    x, ids = torch.ones(64, 64, **made), torch.arange(64, device=made["device"])
+    return lambda x: ops.embed(x, ids, 1.0, None, None, P, generator=generator), x, 1.0
+
+
 SUBJECTS = dict(
     add_norm=[add_norm],
     dropout=[dropout, dropout_with_residual],
+    embed=[embed],
     feed_forward=[feed_forward],
     attention=[attention],
     packed_attention=[packed_attention],

@@ -130,10 +130,10 @@ void printAdamRows(int rounds) {
   const State ours = makeState(), theirs = makeState();
   const at::Tensor touched = at::zeros({kVocabulary}, at::kBool);
   constexpr double kRate = 1e-3, kBeta1 = 0.9, kBeta2 = 0.999, kEps = 1e-8;
-  int64_t ourStep = 0;
+  const at::Tensor ourStep = at::zeros({});
   int64_t theirStep = 0;
   const Work rows = [&] {
-    ourStep++;
+    ourStep.add_(1);
     callOp("torchformer::adam_rows_",
            {ours.weight, sparse, ours.first, ours.second, touched, ourStep},
            {{"lr", kRate}, {"beta1", kBeta1}, {"beta2", kBeta2}, {"eps", kEps}});

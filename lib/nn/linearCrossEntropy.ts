@@ -35,7 +35,7 @@ export interface LinearCrossEntropy {
 }
 
 /**
- * `crossEntropy(linear.forward(input), targets)` in one native op on the CPU: the scores exist for
+ * `crossEntropy(linear.forward(input), targets)` in one native op: the scores exist for
  * a few rows at a time, never as a whole, and the gradients are made on the way. For the last layer
  * of a model, whose scores would be its largest tensor.
  *
@@ -85,10 +85,7 @@ export function linearCrossEntropy(
     const counted = ignoreIndex === null ? targets : ids.mul(ids.ne(ignoreIndex));
     checkIdRange(owner, 'targets', counted, linear.outFeatures);
     return call(
-      // The fused loops are the CPU's; other devices take the same formula in plain ops.
-      input.device === 'cpu'
-        ? 'torchformer::linear_cross_entropy'
-        : 'torchformer::linear_cross_entropy_reference',
+      'torchformer::linear_cross_entropy',
       // Under autocast the layer before may give bfloat16, which float32 holds.
       input.to({ dtype: linear.weight.dtype }),
       linear.weight,

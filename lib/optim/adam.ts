@@ -1,5 +1,5 @@
 import { describe } from '../runtime/options.js';
-import { call, callAsync } from '../tensor/dispatch.js';
+import { call, callAsync, native } from '../tensor/dispatch.js';
 import { zeros, zerosLike } from '../tensor/create.js';
 import { keep, tidy } from '../tensor/scope.js';
 import type { Tensor } from '../tensor/tensor.js';
@@ -39,9 +39,15 @@ export interface GradientScaling {
   readonly fault: Tensor;
 }
 
-/** Whether `adam_rows_` is made for tables of this dtype and device. @internal */
+/**
+ * Whether `adam_rows_` is made for tables of this dtype and device: on a GPU, where our kernels for
+ * it are open. @internal
+ */
 export function hasRowUpdate({ dtype, device }: Tensor): boolean {
-  return device === 'cpu' && (dtype === 'float32' || dtype === 'float64');
+  if (dtype !== 'float32' && dtype !== 'float64') return false;
+  return (
+    device === 'cpu' || native().kernels('torchformer_device::adam_rows_', '').includes('CUDA')
+  );
 }
 
 /**
@@ -189,7 +195,7 @@ export class Adam extends Optimizer<AdamSettings> {
       mean,
       squares,
       this.#touchedRows(parameter, mean, squares),
-      step.item(),
+      step,
       { lr: group.lr, beta1: group.betas[0], beta2: group.betas[1], eps: group.eps },
     ] as const;
     if (inBackground) return [callAsync(...rows)];

@@ -12,17 +12,24 @@
 // Hazards:
 //   - With weight decay every row changes in every step: use dense Adam then.
 //   - A row once touched has to be visited for ever: its moments decay and move the weights.
-//   - The gradient may hold a row more than once; coalescing adds these up first.
+//   - The gradient may hold a row more than once; its entries are added up first.
+//   - The number of the step is a tensor, and the learning rate may be one: nobody waits for a GPU
+//     to read them, and a captured graph can be replayed with the next ones. On a GPU neither the
+//     step nor the indices are looked at; an index that is no row is left out.
 
 #include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
+#include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/ops/_sparse_coo_tensor_unsafe.h>
 #include <c10/core/GradMode.h>
 
 #include <cmath>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "check.h"
+#include "device_op.h"
 #include "ops.h"
 #include "simd.h"
 
@@ -30,10 +37,28 @@ namespace torchformer::core {
 
 namespace {
 
+using OptionalTensor = std::optional<at::Tensor>;
+
 constexpr auto op = "adam_rows_";
 
+/// Parameter, ids [n] and values [n, D] of the gradient, whether the ids ascend without repeats,
+/// moments, touched, step, learning rate as a tensor or as a number, betas and eps.
+using Signature = void(const at::Tensor&, const at::Tensor&, const at::Tensor&, bool,
+                       const at::Tensor&, const at::Tensor&, const at::Tensor&, const at::Tensor&,
+                       const OptionalTensor&, double, double, double, double);
+
+const DeviceOp<Signature>& deviceOp() {
+  static const DeviceOp<Signature> op("adam_rows_");
+  return op;
+}
+
+/// The tensors of one call.
+struct Tensors {
+  at::Tensor parameter, gradient, expAvg, expAvgSq, touched, step;
+  OptionalTensor lr;
+};
+
 struct Settings {
-  int64_t step;
   double lr, beta1, beta2, eps;
 };
 
@@ -44,9 +69,20 @@ void checkState(const char* name, const at::Tensor& state, const at::Tensor& par
   TF_CHECK(ERR_ARGUMENT, state.is_contiguous(), op, ": ", name, " must be contiguous");
 }
 
-void checkArguments(const at::Tensor& parameter, const at::Tensor& gradient,
-                    const at::Tensor& expAvg, const at::Tensor& expAvgSq, const at::Tensor& touched,
-                    const Settings& settings) {
+/// @throws unless `tensor` is one float32 number beside the parameter
+void checkNumber(const char* name, const at::Tensor& tensor, const at::Tensor& parameter) {
+  TF_CHECK(ERR_DTYPE, tensor.layout() == at::kStrided && tensor.scalar_type() == at::kFloat, op,
+           ": ", name, " must be a float32 tensor, got ", tensor.scalar_type());
+  TF_CHECK(ERR_SHAPE, tensor.numel() == 1, op, ": ", name, " must have one element, got ",
+           tensor.sizes());
+  TF_CHECK(ERR_DEVICE, tensor.device() == parameter.device(), op, ": ", name,
+           " must be on the device of parameter (", parameter.device(), "), got ", tensor.device());
+}
+
+void checkArguments(const Tensors& tensors, const Settings& settings) {
+  const auto& parameter = tensors.parameter;
+  const auto& gradient = tensors.gradient;
+  const auto& touched = tensors.touched;
   checkFloating(op, "parameter", parameter);
   TF_CHECK(ERR_DTYPE,
            parameter.scalar_type() == at::kFloat || parameter.scalar_type() == at::kDouble, op,
@@ -54,8 +90,8 @@ void checkArguments(const at::Tensor& parameter, const at::Tensor& gradient,
   TF_CHECK(ERR_SHAPE, parameter.dim() == 2, op, ": parameter must be [V, D], got ",
            parameter.sizes());
   checkState("parameter", parameter, parameter);
-  checkState("exp_avg", expAvg, parameter);
-  checkState("exp_avg_sq", expAvgSq, parameter);
+  checkState("exp_avg", tensors.expAvg, parameter);
+  checkState("exp_avg_sq", tensors.expAvgSq, parameter);
   TF_CHECK(ERR_ARGUMENT,
            gradient.layout() == at::kSparse && gradient.sparse_dim() == 1 &&
                gradient.sizes() == parameter.sizes(),
@@ -63,21 +99,35 @@ void checkArguments(const at::Tensor& parameter, const at::Tensor& gradient,
            " with one sparse dimension, got ", gradient.layout(), " of ", gradient.sizes());
   TF_CHECK(ERR_DTYPE, gradient.scalar_type() == parameter.scalar_type(), op, ": gradient must be ",
            parameter.scalar_type(), " as parameter, got ", gradient.scalar_type());
-  TF_CHECK(ERR_DEVICE, gradient.is_cpu(), op, ": gradient must be on the CPU, got ",
+  TF_CHECK(ERR_DEVICE, gradient.device() == parameter.device(), op,
+           ": gradient must be on the device of parameter (", parameter.device(), "), got ",
            gradient.device());
-  TF_CHECK(ERR_DTYPE, touched.scalar_type() == at::kBool && touched.is_cpu(), op,
-           ": touched must be bool on the CPU, got ", touched.scalar_type(), " on ",
+  TF_CHECK(ERR_DTYPE, touched.layout() == at::kStrided && touched.scalar_type() == at::kBool, op,
+           ": touched must be bool, got ", touched.scalar_type());
+  TF_CHECK(ERR_DEVICE, touched.device() == parameter.device(), op,
+           ": touched must be on the device of parameter (", parameter.device(), "), got ",
            touched.device());
   TF_CHECK(ERR_SHAPE, touched.dim() == 1 && touched.size(0) == parameter.size(0), op,
            ": touched must be [", parameter.size(0), "], got ", touched.sizes());
   TF_CHECK(ERR_ARGUMENT, touched.is_contiguous(), op, ": touched must be contiguous");
-  TF_CHECK(ERR_ARGUMENT, settings.step >= 1, op, ": step counts from 1, got ", settings.step);
+  checkNumber("step", tensors.step, parameter);
+  if (tensors.lr.has_value()) checkNumber("lr", *tensors.lr, parameter);
   for (const double beta : {settings.beta1, settings.beta2}) {
     TF_CHECK(ERR_ARGUMENT, beta >= 0.0 && beta < 1.0, op,
              ": beta1 and beta2 must be from 0 to below 1, got ", beta);
   }
   TF_CHECK(ERR_ARGUMENT, std::isfinite(settings.lr) && settings.eps >= 0.0, op,
            ": lr must be finite and eps at least 0, got ", settings.lr, " and ", settings.eps);
+  TF_CHECK(ERR_NOT_IMPLEMENTED, deviceOp().isFor(parameter), op, " has no kernel for ",
+           parameter.device(),
+           ": libtorchformer_cuda is not open. Use an Embedding without sparse gradients");
+}
+
+void checkNumbers(const Tensors& tensors) {
+  const auto step = tensors.step.item<double>();
+  TF_CHECK(ERR_ARGUMENT, step >= 1.0, op, ": step counts from 1, got ", step);
+  const auto lr = tensors.lr.has_value() ? tensors.lr->item<double>() : 0.0;
+  TF_CHECK(ERR_ARGUMENT, std::isfinite(lr), op, ": lr must be finite, got ", lr);
 }
 
 /// A sparse tensor can be made without anybody having looked at its indices.
@@ -96,15 +146,14 @@ template <typename T>
 struct Step {
   T beta1, beta2, oneLess1, oneLess2, rate, secondScale, eps;
 
-  explicit Step(const Settings& s)
+  Step(double number, const Settings& s)
       : beta1(static_cast<T>(s.beta1)),
         beta2(static_cast<T>(s.beta2)),
         // In double: 1 - 0.999F is off by a hundred-thousandth.
         oneLess1(static_cast<T>(1.0 - s.beta1)),
         oneLess2(static_cast<T>(1.0 - s.beta2)),
-        rate(static_cast<T>(s.lr / (1.0 - std::pow(s.beta1, static_cast<double>(s.step))))),
-        secondScale(
-            static_cast<T>(1.0 / std::sqrt(1.0 - std::pow(s.beta2, static_cast<double>(s.step))))),
+        rate(static_cast<T>(s.lr / (1.0 - std::pow(s.beta1, number)))),
+        secondScale(static_cast<T>(1.0 / std::sqrt(1.0 - std::pow(s.beta2, number)))),
         eps(static_cast<T>(s.eps)) {}
 };
 
@@ -143,7 +192,7 @@ void updateRow(double* weights, const double* gradient, double* m, double* v, in
 template <typename T>
 void updateRows(const at::Tensor& parameter, const at::Tensor& indices, const at::Tensor& values,
                 const at::Tensor& expAvg, const at::Tensor& expAvgSq, const at::Tensor& touched,
-                const Settings& settings) {
+                const Step<T>& step) {
   const auto rows = parameter.size(0);
   const auto width = parameter.size(1);
   const auto* ids = indices.const_data_ptr<int64_t>();
@@ -162,7 +211,6 @@ void updateRows(const at::Tensor& parameter, const at::Tensor& indices, const at
   auto* weights = parameter.mutable_data_ptr<T>();
   auto* m = expAvg.mutable_data_ptr<T>();
   auto* v = expAvgSq.mutable_data_ptr<T>();
-  const Step<T> step(settings);
   at::parallel_for(0, static_cast<int64_t>(visited.size()), 32, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const auto row = visited[static_cast<size_t>(i)];
@@ -173,21 +221,45 @@ void updateRows(const at::Tensor& parameter, const at::Tensor& indices, const at
   });
 }
 
-void adamRows(const at::Tensor& parameter, const at::Tensor& gradient, const at::Tensor& expAvg,
-              const at::Tensor& expAvgSq, const at::Tensor& touched, int64_t stepNumber, double lr,
-              double beta1, double beta2, double eps) {
-  const Settings settings{stepNumber, lr, beta1, beta2, eps};
-  checkArguments(parameter, gradient, expAvg, expAvgSq, touched, settings);
+void updateCpu(const at::Tensor& parameter, const at::Tensor& ids, const at::Tensor& values,
+               bool coalesced, const at::Tensor& expAvg, const at::Tensor& expAvgSq,
+               const at::Tensor& touched, const at::Tensor& stepTensor, const OptionalTensor& lr,
+               double rate, double beta1, double beta2, double eps) {
+  const auto gradient =
+      at::_sparse_coo_tensor_unsafe(ids.unsqueeze(0), values, parameter.sizes(),
+                                    values.options().layout(at::kSparse), coalesced)
+          .coalesce();
+  const auto indices = gradient.indices().reshape({-1}).contiguous();
+  const auto entries = gradient.values().contiguous();
+  const Settings settings{lr.has_value() ? lr->item<double>() : rate, beta1, beta2, eps};
+  const auto number = stepTensor.item<double>();
+  if (parameter.scalar_type() == at::kDouble) {
+    updateRows(parameter, indices, entries, expAvg, expAvgSq, touched,
+               Step<double>(number, settings));
+  } else {
+    updateRows(parameter, indices, entries, expAvg, expAvgSq, touched,
+               Step<float>(number, settings));
+  }
+}
+
+void updateMeta(const at::Tensor&, const at::Tensor&, const at::Tensor&, bool, const at::Tensor&,
+                const at::Tensor&, const at::Tensor&, const at::Tensor&, const OptionalTensor&,
+                double, double, double, double) {}
+
+void update(const Tensors& tensors, const Settings& settings) {
+  checkArguments(tensors, settings);
+  const auto& [parameter, gradient, expAvg, expAvgSq, touched, step, lr] = tensors;
   TF_CHECK(ERR_ARGUMENT, !(c10::GradMode::is_enabled() && parameter.requires_grad()), op,
            ": a parameter that requires gradients is changed in place: call it under noGrad");
-  checkIndices(gradient);
-  const auto coalesced = gradient.coalesce();
-  const auto indices = coalesced.indices().reshape({-1}).contiguous();
-  const auto values = coalesced.values().contiguous();
-  if (parameter.scalar_type() == at::kDouble) {
-    updateRows<double>(parameter, indices, values, expAvg, expAvgSq, touched, settings);
-  } else {
-    updateRows<float>(parameter, indices, values, expAvg, expAvgSq, touched, settings);
+  if (parameter.is_cpu()) {
+    checkNumbers(tensors);
+    checkIndices(gradient);
+  }
+  {
+    const at::AutoDispatchBelowADInplaceOrView belowAutograd;
+    deviceOp()(parameter, gradient._indices().reshape({-1}), gradient._values(),
+               gradient.is_coalesced(), expAvg, expAvgSq, touched, step, lr, settings.lr,
+               settings.beta1, settings.beta2, settings.eps);
   }
   // Written behind libtorch's back: a backward pass that saved one of these must notice.
   for (const auto& tensor : {parameter, expAvg, expAvgSq, touched}) {
@@ -195,16 +267,43 @@ void adamRows(const at::Tensor& parameter, const at::Tensor& gradient, const at:
   }
 }
 
+void adamRows(const at::Tensor& parameter, const at::Tensor& gradient, const at::Tensor& expAvg,
+              const at::Tensor& expAvgSq, const at::Tensor& touched, const at::Tensor& step,
+              double lr, double beta1, double beta2, double eps) {
+  update({parameter, gradient, expAvg, expAvgSq, touched, step, {}}, {lr, beta1, beta2, eps});
+}
+
+void adamRowsTensorLr(const at::Tensor& parameter, const at::Tensor& gradient,
+                      const at::Tensor& expAvg, const at::Tensor& expAvgSq,
+                      const at::Tensor& touched, const at::Tensor& step, const at::Tensor& lr,
+                      double beta1, double beta2, double eps) {
+  update({parameter, gradient, expAvg, expAvgSq, touched, step, lr}, {0.0, beta1, beta2, eps});
+}
+
 }  // namespace
 
+void defineAdamRowsDeviceOp(torch::Library& library) {
+  defineDeviceOp(library,
+                 "adam_rows_(Tensor(a!) parameter, Tensor ids, Tensor values, bool coalesced, "
+                 "Tensor(b!) exp_avg, Tensor(c!) exp_avg_sq, Tensor(d!) touched, Tensor step, "
+                 "Tensor? lr_tensor, float lr, float beta1, float beta2, float eps) -> ()",
+                 TORCH_FN(updateCpu), TORCH_FN(updateMeta));
+}
+
 void registerAdamRows(torch::Library& library) {
-  library.def(
-      "adam_rows_(Tensor(a!) parameter, Tensor gradient, Tensor(b!) exp_avg, "
-      "Tensor(c!) exp_avg_sq, Tensor(d!) touched, int step, *, float lr, float beta1, "
-      "float beta2, float eps) -> ()");
+  const auto define = [&](const std::string& name, const std::string& lrType) {
+    library.def((name +
+                 "(Tensor(a!) parameter, Tensor gradient, Tensor(b!) exp_avg, "
+                 "Tensor(c!) exp_avg_sq, Tensor(d!) touched, Tensor step, *, " +
+                 lrType + " lr, float beta1, float beta2, float eps) -> ()")
+                    .c_str());
+  };
   // One kernel for dense and sparse keys: the gradient is sparse, the rest is not.
-  library.impl("adam_rows_",
-               torch::dispatch(c10::DispatchKey::CompositeImplicitAutograd, TORCH_FN(adamRows)));
+  constexpr auto key = c10::DispatchKey::CompositeImplicitAutograd;
+  define("adam_rows_", "float");
+  define("adam_rows_.tensor_lr", "Tensor");
+  library.impl("adam_rows_", torch::dispatch(key, TORCH_FN(adamRows)));
+  library.impl("adam_rows_.tensor_lr", torch::dispatch(key, TORCH_FN(adamRowsTensorLr)));
 }
 
 }  // namespace torchformer::core

@@ -39,8 +39,8 @@
 #include "activation.h"
 #include "autograd.h"
 #include "check.h"
-#include "dropout_loops.h"
 #include "dropping.h"
+#include "hidden_layer.h"
 #include "ops.h"
 #include "precision.h"
 #include "product.h"
@@ -133,27 +133,19 @@ Result forwardPass(const Tensors& t, const Hidden& hidden, const OptionalGenerat
   const auto rows = asRows(t.input);
   const bool gated = hidden.activation == Activation::swiglu;
   const auto dtype = hidden.resultType(rows);
-  const bool isFused = hidden.activation == Activation::relu && rows.is_cpu() && !isHalf(dtype);
+  const bool addsLater = addsBiases(hidden.activation, rows, dtype);
   const auto x = operand(rows, hidden.products);
-  const auto main = biasedProduct(x, operand(t.w1, hidden.products).t(),
-                                  isFused ? at::Tensor() : t.b1, 1.0, dtype);
-  const auto gate =
-      gated ? biasedProduct(x, operand(t.w3, hidden.products).t(), t.b3, 1.0, dtype) : at::Tensor();
-  at::Tensor h;
-  if (isFused) {
-    h = main;
-    biasReluDrop_(h, t.b1, hidden.dropoutP,
-                  hidden.dropoutP > 0.0 ? static_cast<uint64_t>(drawSeed(generator, h).number) : 0);
-  } else if (hidden.activation == Activation::relu) {
-    h = main.relu_();
-    if (hidden.dropoutP > 0.0) h.mul_(keptMask(h, hidden.dropoutP, drawSeed(generator, h)));
-  } else {
-    if (hidden.dropoutP > 0.0) {
-      main.masked_fill_(keptMask(main, hidden.dropoutP, drawSeed(generator, main)).logical_not_(),
-                        closedValue);
-    }
-    h = gated ? at::silu(main).mul_(gate) : activate(hidden.activation, main, gate);
-  }
+  const auto first = [&](const at::Tensor& weight, const at::Tensor& bias) {
+    return biasedProduct(x, operand(weight, hidden.products).t(), addsLater ? at::Tensor() : bias,
+                         1.0, dtype);
+  };
+  const auto main = first(t.w1, t.b1);
+  const auto gate = gated ? first(t.w3, t.b3) : at::Tensor();
+  const auto seed = hidden.dropoutP > 0.0 ? drawSeed(generator, main) : Seed{};
+  const auto h = hiddenForward(
+      hidden.activation,
+      {main, gate, addsLater ? t.b1 : at::Tensor(), addsLater && gated ? t.b3 : at::Tensor()},
+      hidden.dropoutP, seed);
   const auto output = biasedProduct(operand(h, hidden.products), operand(t.w2, hidden.products).t(),
                                     t.b2, hidden.scale(), dtype);
   return {withLastSize(output, t.input, t.w2.size(0)), main, gate};

@@ -14,7 +14,11 @@ void registerDropout(torch::Library& library);
 void registerLinearCrossEntropy(torch::Library& library);
 void registerPackedAttention(torch::Library& library);
 void registerAdamRows(torch::Library& library);
+void registerEmbed(torch::Library& library);
 void registerLinear(torch::Library& library);
 void registerAddNorm(torch::Library& library);
+
+/// Device ops (device_op.h) that only the file of their op calls.
+void defineAdamRowsDeviceOp(torch::Library& library);
 
 }  // namespace torchformer::core

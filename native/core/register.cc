@@ -9,6 +9,9 @@
 #include "check.h"
 #include "device_op.h"
 #include "dropping.h"
+#include "embed_rows.h"
+#include "hidden_layer.h"
+#include "linear_cross_entropy_pass.h"
 #include "norm.h"
 #include "ops.h"
 
@@ -42,6 +45,10 @@ std::unique_ptr<torch::Library> registerAll() {
                                                  ownPath().c_str(), /*line=*/0);
     defineNormDeviceOps(*made);
     defineDroppingDeviceOps(*made);
+    defineAdamRowsDeviceOp(*made);
+    defineEmbedDeviceOps(*made);
+    defineHiddenDeviceOp(*made);
+    defineLossDeviceOp(*made);
     return made.release();
   }();
   (void)deviceLibrary;
@@ -56,6 +63,7 @@ std::unique_ptr<torch::Library> registerAll() {
   registerLinearCrossEntropy(*library);
   registerPackedAttention(*library);
   registerAdamRows(*library);
+  registerEmbed(*library);
   registerLinear(*library);
   registerAddNorm(*library);
   return library;

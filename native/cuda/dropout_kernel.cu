@@ -1,25 +1,20 @@
 // Dropout, alone or added to a residual (formula: core/dropout.cc), and its mask.
-//
-// A thread takes some elements of a row; rows are spread over blocks in y, which has a limit, so
-// that each block may have several.
 
 #include "dropout_kernel.h"
 
 #include "element_pairs.h"
+#include "row_grid.h"
 #include "width.h"
 
 namespace torchformer::cuda {
 
 namespace {
 
-constexpr int threads = 128;
-constexpr int64_t mostRowBlocks = 32768;
-
 template <typename In, typename Out, int Width>
 __global__ void dropRows(const In* input, const Out* residual, Out* output, int64_t rows,
                          int64_t columns, Dropping dropping) {
   using C = Compute<Out>;
-  const int64_t column = (int64_t{blockIdx.x} * threads + threadIdx.x) * Width;
+  const int64_t column = columnInRowGrid(Width);
   if (column >= columns) return;
   for (int64_t row = blockIdx.y; row < rows; row += gridDim.y) {
     const DroppingRow<C> dropped(dropping, row);
@@ -38,23 +33,17 @@ __global__ void dropRows(const In* input, const Out* residual, Out* output, int6
 }
 
 __global__ void keepMask(bool* kept, int64_t rows, int64_t columns, Dropping dropping) {
-  const int64_t column = int64_t{blockIdx.x} * threads + threadIdx.x;
+  const int64_t column = columnInRowGrid(1);
   if (column >= columns) return;
   for (int64_t row = blockIdx.y; row < rows; row += gridDim.y) {
     kept[row * columns + column] = DroppingRow<float>(dropping, row).keeps(column);
   }
 }
 
-dim3 gridFor(int64_t rows, int64_t columns, int width) {
-  const auto perBlock = int64_t{threads} * width;
-  return dim3(static_cast<unsigned>((columns + perBlock - 1) / perBlock),
-              static_cast<unsigned>(rows < mostRowBlocks ? rows : mostRowBlocks));
-}
-
 template <typename In, typename Out, int Width>
 void dropOf(const DropArguments& a, void* stream) {
-  TF_LAUNCH((dropRows<In, Out, Width>), gridFor(a.rows, a.columns, Width), dim3(threads), stream,
-            static_cast<const In*>(a.input), static_cast<const Out*>(a.residual),
+  TF_LAUNCH((dropRows<In, Out, Width>), rowGrid(a.rows, a.columns, Width), dim3(rowGridThreads),
+            stream, static_cast<const In*>(a.input), static_cast<const Out*>(a.residual),
             static_cast<Out*>(a.output), a.rows, a.columns, a.dropping);
 }
 
@@ -74,7 +63,7 @@ LaunchError launchDrop(const DropArguments& a, void* stream) {
 LaunchError launchKeptMask(bool* kept, int64_t rows, int64_t columns, const Dropping& dropping,
                            void* stream) {
   if (rows == 0 || columns == 0) return nullptr;
-  TF_LAUNCH(keepMask, gridFor(rows, columns, 1), dim3(threads), stream, kept, rows, columns,
+  TF_LAUNCH(keepMask, rowGrid(rows, columns, 1), dim3(rowGridThreads), stream, kept, rows, columns,
             dropping);
   return launchError();
 }

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <limits>
+
 #include "platform.h"
 
 // Elements of tensors in kernels: read as the type that sums are made in, written rounded.
@@ -20,6 +22,12 @@ struct ComputeType<double> {
 };
 template <typename T>
 using Compute = typename ComputeType<T>::type;
+
+// As constants: in a kernel the functions of std::numeric_limits cannot be called.
+template <typename C>
+constexpr C infinity = std::numeric_limits<C>::infinity();
+template <typename C>
+constexpr C notANumber = std::numeric_limits<C>::quiet_NaN();
 
 #if defined(__CUDACC__)
 TF_DEVICE float widened(Bfloat16 value) { return __bfloat162float(value); }

@@ -29,6 +29,25 @@ LaunchError forNarrowingPairs(Element from, Element to, const Visit& visit) {
   return launchError();
 }
 
+/// Calls visit<T>() for the type of elements.
+template <typename Visit>
+LaunchError forElements(Element element, const Visit& visit) {
+  switch (element) {
+    case Element::float32:
+      visit.template operator()<float>();
+      break;
+    case Element::float64:
+      visit.template operator()<double>();
+      break;
+    case Element::bfloat16:
+      visit.template operator()<Bfloat16>();
+      break;
+    default:
+      visit.template operator()<Float16>();
+  }
+  return launchError();
+}
+
 /// As forNarrowingPairs, and from a half type to float32.
 template <typename Visit>
 LaunchError forElementPairs(Element from, Element to, const Visit& visit) {

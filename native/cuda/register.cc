@@ -16,7 +16,11 @@ constexpr auto key = c10::DispatchKey::CUDA;
   // Never destroyed: at process exit other threads may still be inside a kernel.
   auto library = std::make_unique<torch::Library>(
       torch::Library::IMPL, torchformer::core::deviceNamespace, key, __FILE__, __LINE__);
+  torchformer::cuda::registerAdamRows(*library);
   torchformer::cuda::registerDropout(*library);
+  torchformer::cuda::registerEmbed(*library);
+  torchformer::cuda::registerHiddenLayer(*library);
+  torchformer::cuda::registerLinearCrossEntropy(*library);
   torchformer::cuda::registerNorm(*library);
   return library.release();
 }();

@@ -14,7 +14,11 @@ namespace torchformer::cuda {
 
 /// Registers kernels of the device ops (core/device_op.h): for CUDA, or in the emulated build for
 /// the CPU in place of the usual ones.
+void registerAdamRows(torch::Library& library);
 void registerDropout(torch::Library& library);
+void registerEmbed(torch::Library& library);
+void registerHiddenLayer(torch::Library& library);
+void registerLinearCrossEntropy(torch::Library& library);
 void registerNorm(torch::Library& library);
 
 /// @throws ERR_DTYPE for other dtypes than the four floating ones

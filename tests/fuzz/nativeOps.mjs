@@ -85,6 +85,22 @@ function feedForward(r) {
   ];
 }
 
+function embed(r) {
+  const dtype = r.pick(floating);
+  const [rows, width, positions] = [1 + odd(r), odd(r), 1 + odd(r)];
+  const shape = r.list(0, 2, () => odd(r));
+  const hasTable = r.chance(60);
+  return [
+    tensor(r, [rows, width], dtype),
+    ids(r, shape, rows),
+    r.pick([1, 2.5, 0, Infinity]),
+    hasTable ? tensor(r, [positions, width], dtype) : null,
+    hasTable ? ids(r, shape, positions) : null,
+    r.pick([0, 0.2, 1]),
+    { sparse_grad: r.chance(30) },
+  ];
+}
+
 function linear(r) {
   const dtype = r.pick(floating);
   const [inputs, outputs] = [odd(r), odd(r)];
@@ -123,6 +139,21 @@ function norm(r, withShift) {
   return withShift ? [...parts, { sample_std: r.chance(40), eps_outside: r.chance(40) }] : parts;
 }
 
+function addNorm(r) {
+  const dtype = r.pick(floating);
+  const width = odd(r);
+  const sizes = [...r.list(0, 3, () => odd(r)), width];
+  return [
+    tensor(r, sizes, dtype),
+    tensor(r, sizes, dtype),
+    tensor(r, [width], dtype),
+    optional(r, () => tensor(r, [width], dtype)),
+    r.pick([0, 0.2, 1, NaN]),
+    r.pick([1e-6, 1e-5, 0, -1]),
+    { sample_std: r.chance(40), eps_outside: r.chance(40), centred: r.chance(80) },
+  ];
+}
+
 function dropout(r) {
   const dtype = r.pick(floating);
   const sizes = r.list(0, 3, () => odd(r));
@@ -154,15 +185,23 @@ function adamRows(r) {
     state(),
     state(),
     tf.zeros([rows], { dtype: r.pick(['bool', 'bool', 'uint8', 'int64']) }),
-    r.pick([1, 2, 1000, 0, -1]),
+    tf.tensor(r.pick([1, 2, 1000, 0, -1, [1, 2]]), {
+      dtype: r.pick(['float32', 'float32', 'int64']),
+    }),
     { lr: r.pick([0.1, NaN]), beta1: r.pick([0.9, 1]), beta2: 0.98, eps: r.pick([1e-9, 0]) },
   ];
 }
 
 const good = {
   adam_rows_: adamRows,
+  'adam_rows_.tensor_lr': (r) => {
+    const [settings, ...tensors] = adamRows(r).reverse();
+    return [...tensors.reverse(), { ...settings, lr: tf.tensor(r.pick([0.1, NaN])) }];
+  },
+  add_norm: addNorm,
   attention,
   dropout,
+  embed,
   feed_forward: feedForward,
   layer_norm: (r) => norm(r, true),
   linear,

@@ -23,6 +23,7 @@ TYPES = [(torch.float32, torch.float32), (torch.float64, torch.float64),
          (torch.bfloat16, torch.bfloat16), (torch.float16, torch.float16),
          (torch.float32, torch.bfloat16), (torch.float32, torch.float16)]
 cases = []
+expectations = []
 generator = torch.Generator().manual_seed(3)
 
 
@@ -30,21 +31,27 @@ def rand(*shape, dtype=torch.float32):
     return torch.randn(*shape, generator=generator, dtype=torch.float64).to(dtype)
 
 
-def case(name, function):
+def case(name, function, tolerance=None):
     """`function` calls device ops with arguments made before, and returns a tensor or several; it
-    must leave its arguments as they are."""
-    cases.append((name, function))
+    must leave its arguments as they are. `tolerance`: of all its results, where that is not
+    TOLERANCE's."""
+    cases.append((name, function, tolerance))
+
+
+def expect(name, expected, function):
+    """For what the CPU's kernel is never asked: `function` gives these tensors on CUDA alone."""
+    expectations.append((name, expected, function))
 
 
 def results():
     found = []
-    for _, function in cases:
+    for _, function, _ in cases:
         tensors = function()
         found.append([t for t in (tensors if isinstance(tensors, (tuple, list)) else (tensors,))])
     return found
 
 
-def difference(expected, got):
+def difference(expected, got, tolerance=None):
     """None, or what is wrong with `got`."""
     if (expected is None) != (got is None):
         return f"expected {expected}, got {got}"
@@ -57,11 +64,14 @@ def difference(expected, got):
         return None
     if not torch.equal(torch.isnan(expected), torch.isnan(got)):
         return "NaN in other places"
-    known = ~torch.isnan(expected)
-    if not known.any():
+    # Infinities have to be where they are expected; what is equal needs no measuring.
+    differs = ~torch.isnan(expected) & (expected != got)
+    if not differs.any():
         return None
-    expected, got = expected[known], got[known]
-    scale = max(1.0, expected.double().abs().max().item())
-    error = (expected.double() - got.double()).abs().max().item() / scale
+    finite = expected[torch.isfinite(expected)].double().abs()
+    scale = max(1.0, finite.max().item()) if finite.numel() else 1.0
+    error = (expected[differs].double() - got[differs].double()).abs().max().item() / scale
     limit = TOLERANCE[expected.dtype]
+    if tolerance is not None and limit > 0:
+        limit = max(limit, tolerance)
     return None if error <= limit else f"error {error:.3g} beyond {limit:g}"

@@ -30,6 +30,8 @@ def calls(dtype=torch.float32, grad=True):
         offsets = torch.tensor([0, 2, 6])
         yield "packed_attention" + suffix, lambda f=getattr(ops, "packed_attention" + suffix): f(
             rows, rows, rows, offsets, offsets, 2, True, 0.2)
+        yield "embed" + suffix, lambda f=getattr(ops, "embed" + suffix): f(
+            classes, torch.tensor([[0, 3], [1, 3]]), 2.0, x[0, :2], torch.tensor([[0, 1], [0, 1]]), 0.2)
         yield "linear" + suffix, lambda f=getattr(ops, "linear" + suffix): f(x, classes, None)
         yield "linear_cross_entropy" + suffix, lambda f=getattr(ops, "linear_cross_entropy" + suffix): f(
             rows, classes, None, torch.tensor([0, 1, 2, 3, 1, 0]), 3, 0.1)[0]
@@ -43,7 +45,7 @@ def calls(dtype=torch.float32, grad=True):
 @check
 def every_op_has_a_gradient_of_its_own_or_is_composite():
     names = [s.name for s in torch._C._jit_get_all_schemas() if s.name.startswith("torchformer::")]
-    assert len(names) == 19, names
+    assert len(names) == 22, names
     for name in names:
         own = torch._C._dispatch_has_kernel_for_dispatch_key(name, "Autograd")
         composite = torch._C._dispatch_has_kernel_for_dispatch_key(name, "CompositeImplicitAutograd")

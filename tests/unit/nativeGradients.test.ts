@@ -19,6 +19,22 @@ const causal = tensor(
   { dtype: 'bool' },
 );
 
+const tokens = tensor(
+  [
+    [4, 0, 0],
+    [2, 4, 1],
+  ],
+  { dtype: 'int64' },
+);
+
+const places = tensor(
+  [
+    [0, 1, 2],
+    [0, 1, 1],
+  ],
+  { dtype: 'int64' },
+);
+
 /** The same draws at every call: a finite difference compares two of them. */
 function seeded<T>(compute: () => T): T {
   manualSeed(7);
@@ -127,6 +143,18 @@ const cases: Case[] = [
     (q, k, v) => seeded(() => call(name, q, k, v, causal, 0.2, { need_weights: true }) as Tensor[]),
     () => [randomDoubles(2, 3, 4), randomDoubles(2, 3, 4), randomDoubles(2, 3, 5)],
   ]),
+  ...['torchformer::embed', 'torchformer::embed_reference'].flatMap((name): Case[] => [
+    [
+      name,
+      (weight) => seeded(() => callTensor(name, weight, tokens, 2.5, null, null, 0.3)),
+      () => [randomDoubles(5, 3)],
+    ],
+    [
+      `${name} with learned positions`,
+      (weight, table) => seeded(() => callTensor(name, weight, tokens, 2.5, table, places, 0.3)),
+      () => [randomDoubles(5, 3), randomDoubles(4, 3)],
+    ],
+  ]),
   ...['torchformer::feed_forward', 'torchformer::feed_forward_reference'].flatMap((name) =>
     ['relu', 'gelu', 'swiglu'].flatMap((activation) => [
       feedForward(name, activation, 0),
@@ -143,7 +171,11 @@ describe('finite differences in float64 confirm the gradients of', () => {
 
 it('no op of ours is without such a test', () => {
   // The optimizer's own step has no gradient.
-  const tested = new Set(['torchformer::adam_rows_', ...cases.map(([name]) => name.split(' ')[0])]);
+  const tested = new Set([
+    'torchformer::adam_rows_',
+    'torchformer::adam_rows_.tensor_lr',
+    ...cases.map(([name]) => name.split(' ')[0]),
+  ]);
   const own = native()
     .listOps()
     .filter((name) => name.startsWith('torchformer::'));

@@ -27,7 +27,7 @@ function ids(...values: number[]): Tensor {
 }
 
 /** Arguments of the native op for rows of a [3, 2] table, with a gradient that nobody has checked. */
-function rowUpdate(rows: number[]): [Tensor[], number, object] {
+function rowUpdate(rows: number[]): [Tensor[], object] {
   const gradient = callTensor(
     'aten::_sparse_coo_tensor_unsafe',
     tensor([rows], { dtype: 'int64' }),
@@ -36,7 +36,7 @@ function rowUpdate(rows: number[]): [Tensor[], number, object] {
   );
   const tensors = [ones([3, 2]), gradient, zeros([3, 2]), zeros([3, 2])];
   const settings = { lr: 0.5, beta1: 0, beta2: 0, eps: 0 };
-  return [[...tensors, zeros([3], { dtype: 'bool' })], 1, settings];
+  return [[...tensors, zeros([3], { dtype: 'bool' }), tensor(1)], settings];
 }
 
 /** Two equal tables, the first with sparse gradients. */
@@ -188,7 +188,7 @@ describe('Adam with sparse gradients', () => {
           mean,
           state(),
           touched,
-          at,
+          tensor(at),
           settings,
         ),
       );
@@ -272,6 +272,27 @@ describe('the native update of rows', () => {
       [1, 1],
       [0.5, 0.5],
     ]);
+  });
+
+  it('takes the learning rate as a tensor, too', () => {
+    const [tensors, { lr, ...settings }] = rowUpdate([2, 0]) as [Tensor[], { lr: number }];
+    call('torchformer::adam_rows_.tensor_lr', ...tensors, { lr: tensor(lr), ...settings });
+    expect(tensors[0]!.toArray()).toEqual([
+      [0.5, 0.5],
+      [1, 1],
+      [0.5, 0.5],
+    ]);
+  });
+
+  it('refuses a step that is no float32 number', () => {
+    const [tensors, settings] = rowUpdate([2]);
+    const others = tensors.slice(0, 5);
+    expect(() =>
+      call('torchformer::adam_rows_', ...others, tensor(1, { dtype: 'int64' }), settings),
+    ).toThrow(/step must be a float32 tensor/);
+    expect(() => call('torchformer::adam_rows_', ...others, tensor([1, 2]), settings)).toThrow(
+      /step must have one element/,
+    );
   });
 
   it.each([

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+
+#include "dropping.h"
+#include "element.h"
+
+namespace torchformer::cuda {
+
+/// A table that rows are looked up in, and which; a number outside it makes the result NaN, or its
+/// gradient 0.
+struct LookedUp {
+  const void* data;    // dense rows [size, columns]; null in the backward pass
+  const int64_t* ids;  // [rows]; null: there is no such table
+  int64_t size;
+};
+
+struct EmbedArguments {
+  Element type;  // of weight and output, or of both gradients
+  LookedUp weight;
+  LookedUp table;          // of the type that sums are made in
+  const void* gradOutput;  // backward pass alone
+  void* output;            // [rows, columns]
+  int64_t rows;
+  int64_t columns;
+  double scale;
+  Dropping dropping;
+};
+
+/// output = drop(weight[ids] * scale + table[positions]).
+LaunchError launchEmbed(const EmbedArguments& arguments, void* stream);
+
+/// output = scale * drop(gradOutput).
+LaunchError launchEmbedBackward(const EmbedArguments& arguments, void* stream);
+
+}  // namespace torchformer::cuda

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstdint>
+
+#include "platform.h"
+
+// How kernels that treat each element by itself, knowing its row, are spread over the GPU: a thread
+// takes some elements of a row; rows are spread over blocks in y, which has a limit, so that each
+// block may have several.
+
+namespace torchformer::cuda {
+
+constexpr int rowGridThreads = 128;
+
+/// For `width` elements a thread.
+inline dim3 rowGrid(int64_t rows, int64_t columns, int width) {
+  constexpr int64_t mostRowBlocks = 32768;
+  const auto perBlock = int64_t{rowGridThreads} * width;
+  return dim3(static_cast<unsigned>((columns + perBlock - 1) / perBlock),
+              static_cast<unsigned>(rows < mostRowBlocks ? rows : mostRowBlocks));
+}
+
+/// The first column of this thread.
+TF_DEVICE int64_t columnInRowGrid(int width) {
+  return (int64_t{blockIdx.x} * rowGridThreads + threadIdx.x) * width;
+}
+
+}  // namespace torchformer::cuda
