@@ -4,15 +4,14 @@ import type { Tensor } from '../tensor/tensor.js';
 import { checkIds } from './check.js';
 import type { Sequential } from './containers.js';
 import type { Decoder } from './decoder.js';
+import { embedPacked } from './embedPacked.js';
 import type { Encoder } from './encoder.js';
 import type { Generator } from './generator.js';
-import { LearnedPositions } from './learnedPositions.js';
 import type { ModelConfig } from './modelOptions.js';
 import { Module } from './module.js';
 import type { TensorModule } from './module.js';
 import { packingObstacle } from './packable.js';
 import { PackedMask, PackedSequences } from './packedSequences.js';
-import { PositionalEncoding } from './positionalEncoding.js';
 import { isPositionTable } from './positionTable.js';
 
 /** What {@link Transformer.forwardPacked} reads of a batch. */
@@ -155,11 +154,11 @@ export class Transformer extends Module {
     checkIds('Transformer', 'tgt', tgt, 1);
     return tidy(() => {
       const memory = this.encoder.forward(
-        embedPacked(this.srcEmbed, src, srcSequences),
+        embedPacked(this.srcEmbed as Sequential, src, srcSequences),
         new PackedMask(srcSequences, srcSequences),
       );
       return this.decoder.forward(
-        embedPacked(this.tgtEmbed, tgt, tgtSequences),
+        embedPacked(this.tgtEmbed as Sequential, tgt, tgtSequences),
         memory,
         new PackedMask(tgtSequences, srcSequences),
         new PackedMask(tgtSequences, tgtSequences, true),
@@ -181,14 +180,4 @@ export class Transformer extends Module {
     }
     return this;
   }
-}
-
-/** Vectors of packed ids: positions ask for the place of each row, the other parts do not. */
-function embedPacked(embed: TensorModule, ids: Tensor, sequences: PackedSequences): Tensor {
-  let rows = ids;
-  for (const part of embed as Sequential) {
-    const isTable = part instanceof PositionalEncoding || part instanceof LearnedPositions;
-    rows = isTable ? part.forwardPacked(rows, sequences) : part.forward(rows);
-  }
-  return rows;
 }

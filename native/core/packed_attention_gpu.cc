@@ -31,8 +31,8 @@ at::Tensor withoutKeys(const DeviceSequences& queries, const DeviceSequences& ke
   };
   const auto empty = lengths(keys.offsets).eq(0);
   // An optional: a bare number would be another overload, which repeats the whole list.
-  const auto sequences = at::repeat_interleave(lengths(queries.offsets).to(at::kLong),
-                                               std::optional<int64_t>(rows));
+  const auto sequences =
+      at::repeat_interleave(lengths(queries.offsets).to(at::kLong), std::optional<int64_t>(rows));
   return empty.index_select(0, sequences).unsqueeze(1);
 }
 

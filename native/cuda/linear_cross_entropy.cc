@@ -39,22 +39,26 @@ constexpr int64_t bufferBytes = int64_t{1} << 13;
 constexpr int64_t bufferBytes = int64_t{1} << 30;
 #endif
 
-/// sum = a b, or sum + a b; `sum` is of the type of the factors, or float32 for half ones.
-void addProduct(at::Tensor sum, const at::Tensor& a, const at::Tensor& b, bool keepsSum) {
+/// sum = scale a b, or sum + scale a b; `sum` is of the type of the factors, or float32 for half
+/// ones.
+void addProduct(at::Tensor sum, const at::Tensor& a, const at::Tensor& b, bool keepsSum,
+                double scale) {
   const auto type = sum.scalar_type();
+  const bool isPlain = !keepsSum && scale == 1.0;
+  const double beta = keepsSum ? 1.0 : 0.0;
   if (a.scalar_type() == type) {
-    if (keepsSum) {
-      at::addmm_out(sum, sum, a, b);
-    } else {
+    if (isPlain) {
       at::mm_out(sum, a, b);
+    } else {
+      at::addmm_out(sum, sum, a, b, beta, scale);
     }
   } else if (a.is_cpu()) {
     // Emulated: libtorch has these products for GPUs alone.
-    addProduct(sum, a.to(type), b.to(type), keepsSum);
-  } else if (keepsSum) {
-    at::addmm_out(sum, sum, a, b, type);
-  } else {
+    addProduct(sum, a.to(type), b.to(type), keepsSum, scale);
+  } else if (isPlain) {
     at::mm_out(sum, a, b, type);
+  } else {
+    at::addmm_out(sum, sum, a, b, type, beta, scale);
   }
 }
 
@@ -68,6 +72,19 @@ at::Tensor asFactor(const at::Tensor& weight, at::ScalarType type, int64_t padde
   return padded;
 }
 
+/// What float32 numbers are rounded to before products.
+at::ScalarType factorType(Products products) {
+  switch (products) {
+    case Products::bfloat16:
+    case Products::bfloat16Results:
+      return at::kBFloat16;
+    case Products::float16Results:
+      return at::kHalf;
+    default:
+      return at::kFloat;
+  }
+}
+
 /// The formats of one call.
 struct Types {
   at::ScalarType logits;  // also of losses and of sums of gradients
@@ -75,9 +92,7 @@ struct Types {
 
   Types(const at::Tensor& input, Products products)
       : logits(input.scalar_type() == at::kDouble ? at::kDouble : at::kFloat),
-        factors(products == Products::bfloat16 && input.scalar_type() == at::kFloat
-                    ? at::kBFloat16
-                    : input.scalar_type()) {}
+        factors(input.scalar_type() == at::kFloat ? factorType(products) : input.scalar_type()) {}
 };
 
 Six pass(const at::Tensor& input, const at::Tensor& weight, const OptionalTensor& bias,
@@ -86,6 +101,10 @@ Six pass(const at::Tensor& input, const at::Tensor& weight, const OptionalTensor
   const c10::DeviceGuard guard(input.device());
   const Types types(input, static_cast<Products>(products));
   const bool isNarrow = types.factors != types.logits;
+  // Small slopes would be lost in float16: there the scale comes behind the products.
+  const bool scalesLater = types.factors == at::kHalf;
+  const double slopeScale = scalesLater ? 1.0 : scale;
+  const double productScale = scalesLater ? scale : 1.0;
   const bool wantsAny = wantsInput || wantsWeight || wantsBias;
   const auto rows = input.size(0);
   const auto classes = weight.size(0);
@@ -122,22 +141,24 @@ Six pass(const at::Tensor& input, const at::Tensor& weight, const OptionalTensor
     const auto count = std::min(perChunk, rows - start);
     const auto xHere = x.narrow(0, start, count);
     addProduct(logits.narrow(0, 0, count).narrow(1, 0, columns), xHere, factor.t(),
-               /*keepsSum=*/false);
+               /*keepsSum=*/false, /*scale=*/1.0);
     check(op, launchLossRows({elementOf(types.logits), elementOf(types.factors), dataOf(logits),
                               dataOf(biases), targets.const_data_ptr<int64_t>() + start,
                               mutableDataOf(tokenLosses.narrow(0, start, count)),
                               correct.mutable_data_ptr<bool>() + start, mutableDataOf(slopes),
-                              count, classes, stride, ignoreIndex, labelSmoothing, scale},
+                              count, classes, stride, ignoreIndex, labelSmoothing, slopeScale},
                              currentStream(input.device())));
     if (!wantsAny) continue;
     const auto slopesHere = slopes.narrow(0, 0, count);
     if (wantsInput) {
       addProduct(gradInput.narrow(0, start, count), slopesHere.narrow(1, 0, columns), factor,
-                 /*keepsSum=*/false);
+                 /*keepsSum=*/false, productScale);
     }
     const auto ofClasses = slopesHere.narrow(1, 0, classes);
-    if (wantsWeight) addProduct(gradWeight, ofClasses.t(), xHere, /*keepsSum=*/start > 0);
-    if (wantsBias) gradBias.add_(at::sum(ofClasses, {0}, /*keepdim=*/false, types.logits));
+    if (wantsWeight)
+      addProduct(gradWeight, ofClasses.t(), xHere, /*keepsSum=*/start > 0, productScale);
+    if (wantsBias)
+      gradBias.add_(at::sum(ofClasses, {0}, /*keepdim=*/false, types.logits), productScale);
   }
   const auto loss = at::sum(tokenLosses, at::kDouble).mul(scale).to(types.logits);
   return {loss,

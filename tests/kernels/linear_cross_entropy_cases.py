@@ -12,7 +12,7 @@ TYPES = [(torch.float32, torch.float32), (torch.float64, torch.float64), (torch.
          (torch.float16, torch.float16), (torch.bfloat16, torch.float32), (torch.float16, torch.float32)]
 # rows, features, classes; one chunk and several, a multiple of 64 classes and others
 SIZES = [(5, 3, 7), (9, 8, 64), (40, 4, 101), (3, 5, 2500), (0, 3, 5), (2, 2, 1)]
-OWN, BFLOAT16 = 0, 1
+OWN, BFLOAT16, BFLOAT16_RESULTS = 0, 1, 2
 IGNORED = 2
 
 
@@ -47,7 +47,8 @@ for types, size, smoothing in itertools.product(TYPES, SIZES, (0.0, 0.1)):
     add(f"{types[0]} by {types[1]}, {size}, smoothing {smoothing}", arguments(types, size), smoothing,
         narrow=types[0] in HALF)
 for size in SIZES:
-    add(f"rounded products, {size}", arguments(TYPES[0], size), 0.1, BFLOAT16, narrow=True)
+    for products in (BFLOAT16, BFLOAT16_RESULTS):
+        add(f"rounded products {products}, {size}", arguments(TYPES[0], size), 0.1, products, narrow=True)
 
 
 def equal_scores(x, weight, bias):
