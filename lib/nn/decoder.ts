@@ -13,7 +13,8 @@ import type { TensorModule } from './module.js';
 import type { Norm } from './norm.js';
 import { PackedMask } from './packedSequences.js';
 import { rememberRegistered } from './registration.js';
-import { SublayerConnection } from './sublayerConnection.js';
+import { ResidualStream } from './residualStream.js';
+import { SublayerConnection, throughConnection } from './sublayerConnection.js';
 
 /**
  * Masked self-attention, attention to the encoder's result, then feed-forward, each in a residual
@@ -83,16 +84,39 @@ export class DecoderLayer extends Module {
     srcMask: Tensor | PackedMask | null,
     tgtMask: Tensor | PackedMask | null,
   ): Tensor {
-    return tidy(() => {
-      const self = this.sublayers
-        .at(0)
-        .forward(input, (normed) => this.selfAttn.forward(normed, normed, normed, tgtMask));
-      const cross = this.sublayers
-        .at(1)
-        .forward(self, (normed) => this.srcAttn.forward(normed, memory, memory, srcMask));
-      return this.sublayers.at(2).forward(cross, this.feedForward);
-    });
+    return tidy(() =>
+      throughSublayers(this, ResidualStream.of(input), memory, srcMask, tgtMask).sum(),
+    );
   }
+}
+
+/** The stream behind one more layer. Hooks, and the forward of a subclass, have to be asked. */
+function throughLayer(
+  layer: DecoderLayer,
+  stream: ResidualStream,
+  memory: Tensor,
+  srcMask: Tensor | PackedMask | null,
+  tgtMask: Tensor | PackedMask | null,
+): ResidualStream {
+  return layer.forward === DecoderLayer.prototype.forward
+    ? tidy(() => throughSublayers(layer, stream, memory, srcMask, tgtMask))
+    : ResidualStream.of(layer.forward(stream.sum(), memory, srcMask, tgtMask));
+}
+
+function throughSublayers(
+  { selfAttn, srcAttn, feedForward, sublayers }: DecoderLayer,
+  stream: ResidualStream,
+  memory: Tensor,
+  srcMask: Tensor | PackedMask | null,
+  tgtMask: Tensor | PackedMask | null,
+): ResidualStream {
+  const self = throughConnection(sublayers.at(0), stream, (normed) =>
+    selfAttn.forward(normed, normed, normed, tgtMask),
+  );
+  const cross = throughConnection(sublayers.at(1), self, (normed) =>
+    srcAttn.forward(normed, memory, memory, srcMask),
+  );
+  return throughConnection(sublayers.at(2), cross, feedForward);
 }
 
 /** N layers, and a final norm unless the layers end with theirs (paper, section 3.1: N = 6). */
@@ -135,11 +159,11 @@ export class Decoder extends Module {
       if (allowedTarget !== null && !(allowedTarget instanceof PackedMask)) {
         refuseInvertedCausal('Decoder', 'tgtMask', allowedTarget);
       }
-      let output = input;
+      let stream = ResidualStream.of(input);
       for (const layer of this.layers) {
-        output = layer.forward(output, memory, allowedSource, allowedTarget);
+        stream = throughLayer(layer, stream, memory, allowedSource, allowedTarget);
       }
-      return this.norm === null ? output : this.norm.forward(output);
+      return this.norm === null ? stream.sum() : stream.sumAndNorm(this.norm).normed;
     });
   }
 }

@@ -49,12 +49,7 @@ export class Dropout extends Module {
     // Hooks, and the forward of a subclass, have to be asked.
     const isPlain = this.forward === Dropout.prototype.forward;
     const probability = this.activeProbability;
-    // Only equal shapes and fitting dtypes are one pass; sums of others follow the rules of Tensor.add.
-    const isFused =
-      isPlain &&
-      probability > 0 &&
-      (input.dtype === residual.dtype || isHalfBesideFloat(input, residual)) &&
-      String(input.shape) === String(residual.shape);
+    const isFused = isPlain && probability > 0 && isSumLikeResidual(residual, input);
     if (!isFused) return residual.add(this.forward(input));
     checkProbability('Dropout', 'p', probability);
     return callTensor('torchformer::dropout', input, probability, { residual });
@@ -63,6 +58,18 @@ export class Dropout extends Module {
   protected override extraDescription(): string {
     return `p=${this.p}, inplace=False`;
   }
+}
+
+/**
+ * Whether residual + input has shape and dtype of the residual. Only such sums are made in one pass
+ * with what goes before or comes behind; others follow the rules of Tensor.add.
+ * @internal
+ */
+export function isSumLikeResidual(residual: Tensor, input: Tensor): boolean {
+  return (
+    (input.dtype === residual.dtype || isHalfBesideFloat(input, residual)) &&
+    String(input.shape) === String(residual.shape)
+  );
 }
 
 function isHalfBesideFloat(input: Tensor, residual: Tensor): boolean {

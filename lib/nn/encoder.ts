@@ -12,7 +12,8 @@ import type { TensorModule } from './module.js';
 import type { Norm } from './norm.js';
 import type { PackedMask } from './packedSequences.js';
 import { rememberRegistered } from './registration.js';
-import { SublayerConnection } from './sublayerConnection.js';
+import { ResidualStream } from './residualStream.js';
+import { SublayerConnection, throughConnection } from './sublayerConnection.js';
 
 /** Self-attention, then feed-forward, each in a residual connection (paper, section 3.1). */
 export class EncoderLayer extends Module {
@@ -65,13 +66,30 @@ export class EncoderLayer extends Module {
    * @throws RangeError naming the shapes that do not fit, TypeError for dtypes and devices
    */
   override forward(input: Tensor, mask: Tensor | PackedMask | null): Tensor {
-    return tidy(() => {
-      const attended = this.sublayers
-        .at(0)
-        .forward(input, (normed) => this.selfAttn.forward(normed, normed, normed, mask));
-      return this.sublayers.at(1).forward(attended, this.feedForward);
-    });
+    return tidy(() => throughSublayers(this, ResidualStream.of(input), mask).sum());
   }
+}
+
+/** The stream behind one more layer. Hooks, and the forward of a subclass, have to be asked. */
+function throughLayer(
+  layer: EncoderLayer,
+  stream: ResidualStream,
+  mask: Tensor | PackedMask | null,
+): ResidualStream {
+  return layer.forward === EncoderLayer.prototype.forward
+    ? tidy(() => throughSublayers(layer, stream, mask))
+    : ResidualStream.of(layer.forward(stream.sum(), mask));
+}
+
+function throughSublayers(
+  { selfAttn, feedForward, sublayers }: EncoderLayer,
+  stream: ResidualStream,
+  mask: Tensor | PackedMask | null,
+): ResidualStream {
+  const attended = throughConnection(sublayers.at(0), stream, (normed) =>
+    selfAttn.forward(normed, normed, normed, mask),
+  );
+  return throughConnection(sublayers.at(1), attended, feedForward);
 }
 
 /** N layers, and a final norm unless the layers end with theirs (paper, section 3.1: N = 6). */
@@ -103,9 +121,9 @@ export class Encoder extends Module {
     return tidy(() => {
       // Once here instead of once a layer.
       const allowed = layerMask('Encoder', mask);
-      let output = input;
-      for (const layer of this.layers) output = layer.forward(output, allowed);
-      return this.norm === null ? output : this.norm.forward(output);
+      let stream = ResidualStream.of(input);
+      for (const layer of this.layers) stream = throughLayer(layer, stream, allowed);
+      return this.norm === null ? stream.sum() : stream.sumAndNorm(this.norm).normed;
     });
   }
 }

@@ -1,7 +1,7 @@
 import { checkInteger, checkOptions, orDefault } from '../runtime/options.js';
 import { ones, zeros } from '../tensor/create.js';
 import { currentResults } from '../tensor/autocast.js';
-import { callTensor } from '../tensor/dispatch.js';
+import { callTensor, callTensors } from '../tensor/dispatch.js';
 import { tidy } from '../tensor/scope.js';
 import type { Tensor } from '../tensor/tensor.js';
 import { checkChoice, checkFeatures, checkPositive } from './check.js';
@@ -98,6 +98,24 @@ export class LayerNorm extends Module {
       eps_outside: this.epsPlacement === 'outside',
       results: currentResults(this.scale),
     });
+  }
+
+  /**
+   * residual + dropout(addend), and {@link LayerNorm.forward} of it, in one op.
+   *
+   * @param residual `[…, features]`, as `forward` takes it
+   * @param addend the same shape and dtype; a half type beside a float32 residual too
+   * @param dropout probability of an element of `addend` to become 0
+   * @internal
+   */
+  forwardOfSum(residual: Tensor, addend: Tensor, dropout: number): [sum: Tensor, normed: Tensor] {
+    checkFeatures('LayerNorm', 'input', residual, this.features, this.scale);
+    const { scale, shift, eps } = this;
+    return callTensors('torchformer::add_norm', addend, residual, scale, shift, dropout, eps, {
+      sample_std: this.deviation === 'sample',
+      eps_outside: this.epsPlacement === 'outside',
+      results: currentResults(scale),
+    }) as [Tensor, Tensor];
   }
 
   protected override extraDescription(): string {

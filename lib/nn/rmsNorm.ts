@@ -1,7 +1,7 @@
 import { checkInteger, checkOptions, orDefault } from '../runtime/options.js';
 import { ones } from '../tensor/create.js';
 import { currentResults } from '../tensor/autocast.js';
-import { callTensor } from '../tensor/dispatch.js';
+import { callTensor, callTensors } from '../tensor/dispatch.js';
 import { tidy } from '../tensor/scope.js';
 import type { Tensor } from '../tensor/tensor.js';
 import { checkFeatures, checkPositive } from './check.js';
@@ -48,6 +48,23 @@ export class RMSNorm extends Module {
     return callTensor('torchformer::rms_norm', input, this.weight, this.eps, {
       results: currentResults(this.weight),
     });
+  }
+
+  /**
+   * residual + dropout(addend), and {@link RMSNorm.forward} of it, in one op.
+   *
+   * @param residual `[…, features]`, as `forward` takes it
+   * @param addend the same shape and dtype; a half type beside a float32 residual too
+   * @param dropout probability of an element of `addend` to become 0
+   * @internal
+   */
+  forwardOfSum(residual: Tensor, addend: Tensor, dropout: number): [sum: Tensor, normed: Tensor] {
+    checkFeatures('RMSNorm', 'input', residual, this.features, this.weight);
+    const { weight, eps } = this;
+    return callTensors('torchformer::add_norm', addend, residual, weight, null, dropout, eps, {
+      centred: false,
+      results: currentResults(weight),
+    }) as [Tensor, Tensor];
   }
 
   protected override extraDescription(): string {

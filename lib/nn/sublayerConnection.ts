@@ -1,5 +1,4 @@
 import { checkOptions, describe, orDefault } from '../runtime/options.js';
-import { checkTensor } from '../tensor/check.js';
 import type { Tensor } from '../tensor/tensor.js';
 import { checkChoice } from './check.js';
 import { Dropout } from './dropout.js';
@@ -7,6 +6,7 @@ import { Module } from './module.js';
 import { checkedNorm, makeNorm } from './norm.js';
 import type { Norm, NormConfig, NormOptions } from './norm.js';
 import { rememberRegistered } from './registration.js';
+import { ResidualStream } from './residualStream.js';
 
 /** Where the norm is: on a sublayer's input, or on the residual sum. */
 export type NormOrder = 'pre' | 'post';
@@ -60,12 +60,7 @@ export class SublayerConnection extends Module {
    *   an input that the norm refuses
    */
   override forward(input: Tensor, sublayer: Sublayer): Tensor {
-    checkTensor('SublayerConnection', 'input', input);
-    const apply = asFunction(sublayer);
-    if (this.order === 'post') {
-      return this.norm.forward(this.dropout.addTo(input, apply(input)));
-    }
-    return this.dropout.addTo(input, apply(this.norm.forward(input)));
+    return around(this, ResidualStream.of(input), sublayer).sum();
   }
 
   protected override extraDescription(): string {
@@ -80,6 +75,38 @@ export type Sublayer =
       forward(input: Tensor): Tensor;
     }
   | ((input: Tensor) => Tensor);
+
+/**
+ * The stream behind one more residual connection of a layer. The connection's own `forward` runs
+ * where it has hooks or is a subclass's.
+ * @internal
+ */
+export function throughConnection(
+  connection: SublayerConnection,
+  stream: ResidualStream,
+  sublayer: Sublayer,
+): ResidualStream {
+  return connection.forward === SublayerConnection.prototype.forward
+    ? around(connection, stream, sublayer)
+    : ResidualStream.of(connection.forward(stream.sum(), sublayer));
+}
+
+/** The two formulas of {@link SublayerConnection}. */
+function around(
+  { order, norm, dropout }: SublayerConnection,
+  stream: ResidualStream,
+  sublayer: Sublayer,
+): ResidualStream {
+  const apply = asFunction(sublayer);
+  if (order === 'post') {
+    const input = stream.sum();
+    return ResidualStream.of(
+      ResidualStream.adding(input, apply(input), dropout).sumAndNorm(norm).normed,
+    );
+  }
+  const { sum, normed } = stream.sumAndNorm(norm);
+  return ResidualStream.adding(sum, apply(normed), dropout);
+}
 
 function asFunction(sublayer: Sublayer): (input: Tensor) => Tensor {
   if (typeof sublayer === 'function') return sublayer;
