@@ -27,12 +27,23 @@ function rangeOf(ids: Tensor): IdRange {
  */
 export function movedIds(device: Device, ids: Tensor): Tensor {
   const moved = movedTo(device, ids);
-  if (moved !== ids && ids.numel > 0)
-    ranges.set(
-      moved,
-      tidy(() => rangeOf(ids)),
-    );
+  if (moved !== ids) copyRange(moved, ids);
   return moved;
+}
+
+/** Notes that `target` holds what is in `ids` from now on. @internal */
+export function copyRange(target: Tensor, ids: Tensor): void {
+  if (ids.numel === 0) return;
+  ranges.set(
+    target,
+    tidy(() => rangeOf(ids)),
+  );
+}
+
+/** Whether it is known, without asking a device, that all ids lie within a table. @internal */
+export function isKnownToFit(ids: Tensor, count: number): boolean {
+  const range = ranges.get(ids);
+  return range !== undefined && range.low >= 0 && range.high < count;
 }
 
 /**

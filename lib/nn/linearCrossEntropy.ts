@@ -11,7 +11,7 @@ import { call } from '../tensor/dispatch.js';
 import { tidy } from '../tensor/scope.js';
 import type { Tensor } from '../tensor/tensor.js';
 import { checkFeatures, checkFiniteNumber, checkIds, checkSameDevice } from './check.js';
-import { checkIdRange } from './idRange.js';
+import { checkIdRange, isKnownToFit } from './idRange.js';
 import { Linear } from './linear.js';
 
 /** Options of {@link linearCrossEntropy}. */
@@ -82,8 +82,10 @@ export function linearCrossEntropy(
   }
   const [loss, tokenLosses, correct] = tidy(() => {
     const ids = targets.to({ dtype: 'int64' });
-    const counted = ignoreIndex === null ? targets : ids.mul(ids.ne(ignoreIndex));
-    checkIdRange(owner, 'targets', counted, linear.outFeatures);
+    if (!isKnownToFit(targets, linear.outFeatures)) {
+      const counted = ignoreIndex === null ? targets : ids.mul(ids.ne(ignoreIndex));
+      checkIdRange(owner, 'targets', counted, linear.outFeatures);
+    }
     return call(
       'torchformer::linear_cross_entropy',
       // Under autocast the layer before may give bfloat16, which float32 holds.

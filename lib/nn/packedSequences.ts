@@ -68,12 +68,17 @@ export class PackedSequences {
     if (this.offsets.device === place) return this;
     // libtorch's kernels for GPUs count in 32 bits.
     const dtype = place === 'cpu' ? 'int64' : 'int32';
-    const moved = Object.create(PackedSequences.prototype) as Mutable<PackedSequences>;
-    moved.offsets = tidy(() => movedTo(place, this.offsets.to({ dtype })));
-    moved.positions = movedTo(place, this.positions);
-    moved.tokens = this.tokens;
-    moved.longest = this.longest;
-    return moved;
+    return PackedSequences.of({
+      offsets: tidy(() => movedTo(place, this.offsets.to({ dtype }))),
+      positions: movedTo(place, this.positions),
+      tokens: this.tokens,
+      longest: this.longest,
+    });
+  }
+
+  /** Sequences that are laid out already. @internal */
+  static of(parts: Pick<PackedSequences, 'offsets' | 'positions' | 'tokens' | 'longest'>) {
+    return Object.assign(Object.create(PackedSequences.prototype) as PackedSequences, parts);
   }
 
   /** Frees the tensors. */
@@ -128,8 +133,6 @@ export class PackedMask {
     this.causal = causal;
   }
 }
-
-type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
 
 /** @throws RangeError unless `rows` is `[tokens, …]` of these sequences */
 export function checkPackedRows(

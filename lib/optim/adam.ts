@@ -37,6 +37,8 @@ export interface GradientScaling {
   readonly divisor: Tensor;
   /** float32 scalar: 1 for gradients that are not finite, with which no parameter is changed; else 0 */
   readonly fault: Tensor;
+  /** learning rate of each group as a float32 scalar, for work that is recorded; default: the groups' own */
+  readonly rates?: readonly Tensor[];
 }
 
 /**
@@ -123,8 +125,9 @@ export class Adam extends Optimizer<AdamSettings> {
     const denseJobs = [...batches.values()].flatMap((batch) => {
       const states = batch.map(({ parameter }) => this.stateOf(parameter));
       const steps = states.map(({ step }) => step);
+      const rate = scaling?.rates?.[this.paramGroups.indexOf(group)];
       const fused = [
-        this.op,
+        rate === undefined ? this.op : `${this.op}.tensor_lr`,
         batch.map(({ parameter }) => parameter),
         batch.map(({ gradient }) => gradient),
         states.map(({ exp_avg }) => exp_avg),
@@ -132,7 +135,7 @@ export class Adam extends Optimizer<AdamSettings> {
         [],
         steps,
         {
-          lr: group.lr,
+          lr: rate ?? group.lr,
           beta1: group.betas[0],
           beta2: group.betas[1],
           weight_decay: group.weightDecay,
@@ -165,6 +168,16 @@ export class Adam extends Optimizer<AdamSettings> {
       const done = this.stepAsync();
       this.#scaling = null;
       await done;
+    } finally {
+      this.#scaling = null;
+    }
+  }
+
+  /** {@link Adam.stepScaledAsync} on this thread, to be recorded. @internal */
+  stepScaled(scaling: GradientScaling): void {
+    this.#scaling = scaling;
+    try {
+      this.step();
     } finally {
       this.#scaling = null;
     }

@@ -34,6 +34,7 @@ const optionNames = [
   'clip',
   'nonFinite',
   'dtype',
+  'graphs',
   'out',
   'overwrite',
   'tokenizer',
@@ -64,6 +65,7 @@ export function checkTrainerOptions(options: TrainerOptions): void {
     throw new RangeError(`${owner}: clip must be a number above 0, got ${describe(clip)}`);
   }
   checkTrainingDType(owner, options);
+  checkGraphs(owner, options);
   if (nonFinite !== undefined && nonFinite !== 'stop' && nonFinite !== 'skip') {
     throw new TypeError(`${owner}: nonFinite must be 'stop' or 'skip', got ${describe(nonFinite)}`);
   }
@@ -84,6 +86,25 @@ function checkTrainingDType(owner: string, { dtype, optimizer }: TrainerOptions)
         "give one of them as optimizer, none, or dtype 'bfloat16'",
     );
   }
+}
+
+function checkGraphs(owner: string, options: TrainerOptions): void {
+  const { graphs, accumulate = 1, optimizer, dtype } = options;
+  if (graphs === undefined) return;
+  checkBoolean(owner, 'graphs', graphs);
+  if (!graphs) return;
+  const obstacle =
+    accumulate > 1
+      ? `accumulate ${accumulate}`
+      : dtype === 'float16'
+        ? "dtype 'float16', whose loss scale changes"
+        : optimizer !== undefined && !(optimizer instanceof Adam)
+          ? 'an optimizer other than Adam and AdamW'
+          : null;
+  if (obstacle === null) return;
+  throw new TypeError(
+    `${owner}: graphs cannot record steps with ${obstacle}; leave one of them out`,
+  );
 }
 
 /** What the trainer writes and tells. */

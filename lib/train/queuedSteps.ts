@@ -1,6 +1,6 @@
 /** Steps on a GPU, which works through what it is given while the next step is prepared. */
 import type { Batch } from '../data/batch.js';
-import type { Adam } from '../optim/adam.js';
+import type { Adam, GradientScaling } from '../optim/adam.js';
 import { gradientNorm, storedGradients } from '../optim/gradientNorm.js';
 import { noGrad } from '../tensor/autograd.js';
 import { stack } from '../tensor/create.js';
@@ -62,25 +62,24 @@ export class QueuedSteps implements Steps {
       await loss.backwardAsync();
     }
     const before = await this.finish();
-    if (this.#stopsAtFault && before.some(isFault)) return before;
+    if (this.mustStop(before)) return before;
 
-    const [numbers, scaling] = noGrad(() =>
-      tidy(() => {
-        const loss = stack(losses).to({ dtype: 'float64' }).sum();
-        const gradients = storedGradients(parameters);
-        const norm = gradients.length === 0 ? loss.mul(0) : gradientNorm(gradients, 2);
-        const fault = loss.add(norm).isfinite().logicalNot().to({ dtype: 'float32' });
-        // As clipGradNorm: divided by norm / clip where that is above 1.
-        const excess = norm.div(scale).add(1e-6).div(clip).clamp(1);
-        const divisor = excess.mul(scale).to({ dtype: 'float32' });
-        return [stack([loss, norm]), { divisor, fault }] as const;
-      }),
-    );
+    const { numbers, ...scaling } = judged(losses, parameters, clip, scale);
     const taken = before.filter(({ kind }) => kind === 'taken').length;
     const learningRate = setRate(this.#settings, taken);
     await optimizer.stepScaledAsync(scaling);
-    this.#pending = { numbers: numbersLater(numbers), counts, tokens, learningRate, scale };
+    this.expect(numbers, { counts, tokens, learningRate, scale });
     return before;
+  }
+
+  /** Whether these outcomes forbid a further step. */
+  mustStop(outcomes: readonly StepOutcome[]): boolean {
+    return this.#stopsAtFault && outcomes.some(isFault);
+  }
+
+  /** Begins to read the numbers of a step that was given to the device. */
+  expect(numbers: Tensor, step: Omit<PendingStep, 'numbers'>): void {
+    this.#pending = { ...step, numbers: numbersLater(numbers) };
   }
 
   async finish(): Promise<StepOutcome[]> {
@@ -98,6 +97,36 @@ export class QueuedSteps implements Steps {
     const isOverflow = Number.isFinite(lossSum) && this.#lossScale?.afterOverflow() === true;
     return [{ kind: 'skipped', fault, isOverflow, ...counts }];
   }
+
+  dispose(): void {
+    this.#pending = null;
+  }
+}
+
+/**
+ * Decides on the device what becomes of a step.
+ *
+ * @param losses of the parts of the step, times `scale`
+ * @returns `numbers`, float64 [2]: loss and norm of the gradients, both times `scale`
+ */
+export function judged(
+  losses: readonly Tensor[],
+  parameters: readonly Tensor[],
+  clip: number,
+  scale: number,
+): GradientScaling & { numbers: Tensor } {
+  return noGrad(() =>
+    tidy(() => {
+      const loss = stack(losses).to({ dtype: 'float64' }).sum();
+      const gradients = storedGradients(parameters);
+      const norm = gradients.length === 0 ? loss.mul(0) : gradientNorm(gradients, 2);
+      const fault = loss.add(norm).isfinite().logicalNot().to({ dtype: 'float32' });
+      // As clipGradNorm: divided by norm / clip where that is above 1.
+      const excess = norm.div(scale).add(1e-6).div(clip).clamp(1);
+      const divisor = excess.mul(scale).to({ dtype: 'float32' });
+      return { numbers: stack([loss, norm]), divisor, fault };
+    }),
+  );
 }
 
 /** An overflow in float16 is cured by the next loss scale. */

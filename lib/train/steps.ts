@@ -54,6 +54,8 @@ export interface Steps {
   take(batches: readonly Batch[]): Promise<StepOutcome[]>;
   /** What is still to come. */
   finish(): Promise<StepOutcome[]>;
+  /** Frees what the steps keep for each other. */
+  dispose(): void;
 }
 
 /** Batches with a target token: without one there is no loss, and 0 / 0 would destroy every weight. */
@@ -129,5 +131,9 @@ export class ImmediateSteps implements Steps {
 
   async finish(): Promise<StepOutcome[]> {
     return Promise.resolve([]);
+  }
+
+  dispose(): void {
+    // Nothing is kept.
   }
 }

@@ -7,6 +7,7 @@ import type { Transformer } from '../nn/transformer.js';
 import { Adam } from '../optim/adam.js';
 import type { Schedule } from '../optim/schedule.js';
 import { TorchError } from '../runtime/errors.js';
+import { recordGraph } from '../tensor/cudaGraph.js';
 import type { Tensor } from '../tensor/tensor.js';
 import { BatchReader, type BatchSource } from './batchSource.js';
 import {
@@ -15,6 +16,7 @@ import {
   checkTrainerOptions,
   scheduleOf,
 } from './checkTrainer.js';
+import { CapturedSteps } from './capturedSteps.js';
 import { warningsOf } from './epochWarnings.js';
 import { evaluate, type Evaluation } from './evaluate.js';
 import type { EpochRecord, History } from './history.js';
@@ -124,10 +126,11 @@ export class Trainer {
     if (this.#epoch === 0 && this.#step === 0 && signal?.aborted !== true) {
       await this.#folder?.prepare(this.#options.overwrite ?? false);
     }
+    const steps = this.#makeSteps();
     try {
       while (this.#epoch < lastEpoch && signal?.aborted !== true) {
         const epoch = this.#epoch + 1;
-        const training = await this.#train(train, epoch, lastEpoch, signal);
+        const training = await this.#train(train, steps, epoch, lastEpoch, signal);
         if (!training.complete) break;
         this.#epoch = epoch;
         const validated =
@@ -140,6 +143,7 @@ export class Trainer {
       if (isNonFinite(error) && this.#step > stepsBefore) await this.#saveLast();
       throw error;
     } finally {
+      steps.dispose();
       this.#reporter?.finish();
     }
     return {
@@ -154,6 +158,7 @@ export class Trainer {
   /** One pass over the training data, or as far as the signal lets it. */
   async #train(
     source: BatchSource,
+    steps: Steps,
     epoch: number,
     epochs: number,
     signal: AbortSignal | undefined,
@@ -166,7 +171,6 @@ export class Trainer {
     let skippedSteps = 0;
     let complete = false;
     this.model.train();
-    const steps = this.#makeSteps();
     const restoreEmbeddings =
       this.#ownOptimizer === null ? () => undefined : useSparseEmbeddings(this.model);
     try {
@@ -229,7 +233,8 @@ export class Trainer {
 
   /** With our own kind of optimizer a step on a GPU need not be waited for, and can be scaled. */
   #makeSteps(): Steps {
-    const { specialIds, dtype = 'float32', clip = Infinity, nonFinite } = this.#options;
+    const { specialIds, dtype = 'float32', clip = Infinity } = this.#options;
+    const { nonFinite, graphs = false } = this.#options;
     const settings = {
       model: this.model,
       parameters: this.#parameters,
@@ -241,8 +246,12 @@ export class Trainer {
     };
     const { optimizer } = this;
     const isOnGpu = this.#parameters.some(({ device }) => device !== 'cpu');
+    const stopsAtFault = nonFinite !== 'skip';
+    if (isOnGpu && graphs && optimizer instanceof Adam) {
+      return new CapturedSteps({ ...settings, optimizer }, stopsAtFault, recordGraph);
+    }
     return (isOnGpu || dtype === 'float16') && optimizer instanceof Adam
-      ? new QueuedSteps({ ...settings, optimizer }, nonFinite !== 'skip')
+      ? new QueuedSteps({ ...settings, optimizer }, stopsAtFault)
       : new ImmediateSteps({ ...settings, optimizer });
   }
 

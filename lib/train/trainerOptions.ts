@@ -47,6 +47,13 @@ export interface TrainerOptions {
    */
   dtype?: 'float32' | 'bfloat16' | 'float16';
   /**
+   * On a GPU: records a step as a CUDA graph for each size of batch and replays it, which spares
+   * launching its kernels one by one; the steps are the same. Sizes are rounded up by at most an
+   * eighth to be few. For models and batches without padding (`isPackable`), an `Adam` or `AdamW`,
+   * and no `accumulate` or `'float16'`. Without effect on the CPU. Default false.
+   */
+  graphs?: boolean;
+  /**
    * Batches whose gradients make one optimizer step. The loss of a step is the sum over all their
    * tokens divided by the number of those, so the result is that of one large batch. Default 1.
    */

@@ -377,7 +377,9 @@ struct PackedAttentionFunction : torch::autograd::Function<PackedAttentionFuncti
 };
 
 uint64_t seedFor(double dropoutP, const OptionalGenerator& generator, const at::Tensor& query) {
-  return dropoutP > 0.0 ? static_cast<uint64_t>(drawSeed(generator, query).number) : 0;
+  if (dropoutP == 0.0) return 0;
+  const auto seed = drawSeed(generator, query);
+  return static_cast<uint64_t>(seed.slot.defined() ? seed.slot.item<int64_t>() : seed.number);
 }
 
 at::Tensor packedAttention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,

@@ -49,6 +49,7 @@ std::unique_ptr<torch::Library> registerAll() {
     defineEmbedDeviceOps(*made);
     defineHiddenDeviceOp(*made);
     defineLossDeviceOp(*made);
+    defineSeedOps(*made);
     return made.release();
   }();
   (void)deviceLibrary;

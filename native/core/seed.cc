@@ -1,6 +1,7 @@
 #include "seed.h"
 
 #include <ATen/CPUGeneratorImpl.h>
+#include <ATen/ops/empty.h>
 
 #include <mutex>
 
@@ -17,6 +18,30 @@ struct Slots {
 
 thread_local Slots slots;
 
+uint64_t drawNumber(const std::optional<at::Generator>& generator) {
+  auto* source = at::get_generator_or_default<at::CPUGeneratorImpl>(
+      generator, at::detail::getDefaultCPUGenerator());
+  const std::lock_guard<std::mutex> lock(source->mutex_);
+  return source->random64();
+}
+
+at::Tensor drawSeeds(int64_t count, std::optional<at::Generator> generator) {
+  TF_CHECK(ERR_ARGUMENT, count >= 0, "draw_seeds: count must be at least 0, got ", count);
+  const auto seeds = at::empty({count}, at::TensorOptions().dtype(at::kLong));
+  auto* numbers = seeds.mutable_data_ptr<int64_t>();
+  for (int64_t i = 0; i < count; ++i) numbers[i] = static_cast<int64_t>(drawNumber(generator));
+  return seeds;
+}
+
+int64_t seedSlots(const std::optional<at::Tensor>& given) {
+  const auto tensor = given.value_or(at::Tensor());
+  TF_CHECK(ERR_ARGUMENT,
+           !tensor.defined() ||
+               (tensor.scalar_type() == at::kLong && tensor.dim() == 1 && tensor.is_contiguous()),
+           "seed_slots: slots must be contiguous int64 [n]");
+  return useSeedSlots(tensor);
+}
+
 }  // namespace
 
 Seed drawSeed(const std::optional<at::Generator>& generator, const at::Tensor& like) {
@@ -25,16 +50,20 @@ Seed drawSeed(const std::optional<at::Generator>& generator, const at::Tensor& l
              slots.tensor.size(0), " seeds that there are slots for");
     return {0, slots.tensor.narrow(0, slots.used++, 1)};
   }
-  auto* source = at::get_generator_or_default<at::CPUGeneratorImpl>(
-      generator, at::detail::getDefaultCPUGenerator());
-  const std::lock_guard<std::mutex> lock(source->mutex_);
-  return {static_cast<int64_t>(source->random64()), {}};
+  return {static_cast<int64_t>(drawNumber(generator)), {}};
 }
 
 int64_t useSeedSlots(const at::Tensor& tensor) {
   const auto used = slots.used;
   slots = {tensor, 0};
   return used;
+}
+
+void defineSeedOps(torch::Library& library) {
+  library.def("seed_slots(Tensor? slots) -> int",
+              torch::dispatch(c10::DispatchKey::CompositeImplicitAutograd, TORCH_FN(seedSlots)));
+  library.def("draw_seeds(int count, *, Generator? generator=None) -> Tensor",
+              torch::dispatch(c10::DispatchKey::CompositeImplicitAutograd, TORCH_FN(drawSeeds)));
 }
 
 }  // namespace torchformer::core

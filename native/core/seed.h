@@ -2,6 +2,7 @@
 
 #include <ATen/core/Generator.h>
 #include <ATen/core/Tensor.h>
+#include <torch/library.h>
 
 #include <cstdint>
 #include <optional>
@@ -30,5 +31,9 @@ Seed drawSeed(const std::optional<at::Generator>& generator, const at::Tensor& l
 ///
 /// Returns how many were handed out before.
 int64_t useSeedSlots(const at::Tensor& slots);
+
+/// The ops that give graphs new seeds: `seed_slots(Tensor? slots) -> int` is useSeedSlots,
+/// `draw_seeds(int count) -> Tensor` what so many calls of drawSeed would draw, int64 on the CPU.
+void defineSeedOps(torch::Library& library);
 
 }  // namespace torchformer::core

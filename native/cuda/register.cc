@@ -2,6 +2,7 @@
 // the ops were registered (by the addon, or by libtorchformer_core.so).
 
 #include "core/device_op.h"
+#include "graph.h"
 #include "tensors.h"
 
 namespace {
@@ -24,5 +25,14 @@ constexpr auto key = c10::DispatchKey::CUDA;
   torchformer::cuda::registerNorm(*library);
   return library.release();
 }();
+
+#if !defined(TORCHFORMER_CUDA_EMULATED)
+[[maybe_unused]] const torch::Library* const graphs = [] {
+  auto library = std::make_unique<torch::Library>(torch::Library::DEF, "torchformer_graph",
+                                                  std::nullopt, __FILE__, __LINE__);
+  torchformer::cuda::defineGraphs(*library);
+  return library.release();
+}();
+#endif
 
 }  // namespace

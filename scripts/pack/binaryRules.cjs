@@ -24,7 +24,9 @@ const knownLibraries = [
 
 /** The library with CUDA kernels is opened beside libtorch_cuda, which has this one in the process. */
 const cudaKernels = /^(lib)?torchformer_cuda\b/;
-const cudaRuntime = /^libcudart\.so\.\d+$/;
+const cudaLibraries = /^lib(cudart\.so\.\d+|torch_cuda\.so)$/;
+/** What it needs of libtorch_cuda, which is not looked into: a CPU build of libtorch has none. */
+const cudaSymbol = /^_ZN2at4cuda/;
 
 /** What Node.js exports to addons, at the Node-API version the addon is built for. */
 const nodeSymbol = /^(napi|node_api)_/;
@@ -38,10 +40,11 @@ const nodeSymbol = /^(napi|node_api)_/;
  */
 function faultsOf(file, { libtorch, privateFolders = [] }) {
   const elf = readElf(file);
-  const mayNeed = (name) => cudaKernels.test(path.basename(file)) && cudaRuntime.test(name);
+  const isCuda = cudaKernels.test(path.basename(file));
+  const mayNeed = (name) => isCuda && cudaLibraries.test(name);
   return [
     ...versionFaults(elf, mayNeed),
-    ...symbolFaults(elf, libtorch),
+    ...symbolFaults(elf, libtorch).filter((fault) => !isCuda || !cudaSymbol.test(fault)),
     ...linkFaults(elf, mayNeed),
     ...pathFaults(file, privateFolders),
   ];

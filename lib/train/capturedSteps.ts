@@ -1,0 +1,156 @@
+/** Steps on a GPU that are recorded once for each size of batch and then replayed. */
+import type { Batch } from '../data/batch.js';
+import type { PackedBatch } from '../data/packedBatch.js';
+import { linearCrossEntropy } from '../nn/linearCrossEntropy.js';
+import { isPackable } from '../nn/packable.js';
+import type { Adam } from '../optim/adam.js';
+import { autocast } from '../tensor/autocast.js';
+import { noGrad } from '../tensor/autograd.js';
+import { full, zeros } from '../tensor/create.js';
+import type { RecordedWork, Recorder } from '../tensor/cudaGraph.js';
+import type { Device } from '../tensor/device.js';
+import { call, callTensor } from '../tensor/dispatch.js';
+import { movedTo } from '../tensor/movedTo.js';
+import { keep, tidy } from '../tensor/scope.js';
+import type { Tensor } from '../tensor/tensor.js';
+import { judged, QueuedSteps } from './queuedSteps.js';
+import { BucketInputs, bucketOf } from './stepBuckets.js';
+import { setRate, usable, type StepOutcome, type Steps, type StepSettings } from './steps.js';
+
+/** Seeds that one step can draw: one for each dropout of the model. */
+const mostSeeds = 4096;
+/** Recordings that are kept; batches of further sizes are computed as they come. */
+const mostRecordings = 32;
+
+interface Recording {
+  readonly inputs: BucketInputs;
+  readonly work: RecordedWork;
+  /** How many of the seeds it draws. */
+  readonly seeds: number;
+  /** float64 [2]: loss and norm of the gradients. */
+  readonly numbers: Tensor;
+}
+
+/**
+ * Steps that are replayed: forward and backward pass, judgement and Adam's update are recorded at
+ * the second batch of a size and from then on given to the GPU in one. What changes from step to
+ * step lies in tensors that the recording reads: ids and boundaries, 1 / tokens, the learning
+ * rates, and the seeds of dropout, which are drawn as without recording.
+ */
+export class CapturedSteps implements Steps {
+  readonly #settings: StepSettings & { readonly optimizer: Adam };
+  readonly #queued: QueuedSteps;
+  readonly #record: Recorder;
+  readonly #device: Device;
+  readonly #recordings = new Map<string, Recording | null>();
+  readonly #slots: Tensor;
+  readonly #inverseTokens: Tensor;
+  readonly #rates: readonly Tensor[];
+
+  /** @param record makes a CUDA graph, or what stands for one */
+  constructor(
+    settings: StepSettings & { readonly optimizer: Adam },
+    stopsAtFault: boolean,
+    record: Recorder,
+  ) {
+    this.#settings = settings;
+    this.#queued = new QueuedSteps(settings, stopsAtFault);
+    this.#record = record;
+    const { device } = settings.model.generator.proj.weight;
+    this.#device = device;
+    this.#slots = keep(zeros([mostSeeds], { dtype: 'int64', device }));
+    this.#inverseTokens = keep(zeros([], { device }));
+    this.#rates = settings.optimizer.paramGroups.map(() => keep(zeros([], { device })));
+  }
+
+  async take(batches: readonly Batch[]): Promise<StepOutcome[]> {
+    const { full: filled, counts, tokens } = usable(batches);
+    const [batch] = filled;
+    const packed = batch?.packed;
+    const isFitting =
+      filled.length === 1 && packed !== undefined && isPackable(this.#settings.model);
+    if (!isFitting) return this.#queued.take(batches);
+    const key = Object.values(bucketOf(packed)).join();
+    const known = this.#recordings.get(key);
+    // The first of a size is computed as it comes: it makes what is made once, such as Adam's state.
+    if (known === undefined) {
+      if (this.#recordings.size < mostRecordings) this.#recordings.set(key, null);
+      return this.#queued.take(batches);
+    }
+    const before = await this.finish();
+    if (this.#queued.mustStop(before)) return before;
+    const taken = before.filter(({ kind }) => kind === 'taken').length;
+    const learningRate = setRate(this.#settings, taken);
+    const recording = this.#prepared(key, known, packed, tokens);
+    recording.work.replay();
+    this.#queued.expect(recording.numbers, { counts, tokens, learningRate, scale: 1 });
+    return before;
+  }
+
+  async finish(): Promise<StepOutcome[]> {
+    return this.#queued.finish();
+  }
+
+  dispose(): void {
+    for (const recording of this.#recordings.values()) {
+      recording?.work.dispose();
+      recording?.inputs.dispose();
+      recording?.numbers.dispose();
+    }
+    this.#recordings.clear();
+    for (const tensor of [this.#slots, this.#inverseTokens, ...this.#rates]) tensor.dispose();
+  }
+
+  /** The recording, made now if there is none, with this batch and these numbers in its tensors. */
+  #prepared(key: string, known: Recording | null, packed: PackedBatch, tokens: number): Recording {
+    const { pad, optimizer } = this.#settings;
+    const inputs = known?.inputs ?? new BucketInputs(bucketOf(packed), pad, this.#device);
+    inputs.load(packed);
+    tidy(() => {
+      this.#put(this.#inverseTokens, full([], 1 / tokens));
+      optimizer.paramGroups.forEach(({ lr }, index) => {
+        this.#put(this.#rates[index] as Tensor, full([], lr));
+      });
+    });
+    const recording = known ?? this.#recorded(inputs);
+    if (known === null) this.#recordings.set(key, recording);
+    tidy(() => {
+      const seeds = callTensor('torchformer_device::draw_seeds', recording.seeds);
+      this.#put(this.#slots.narrow(0, 0, recording.seeds), seeds);
+    });
+    return recording;
+  }
+
+  #put(target: Tensor, source: Tensor): void {
+    noGrad(() => target.copy_(movedTo(this.#device, source)));
+  }
+
+  #recorded(inputs: BucketInputs): Recording {
+    const numbers = keep(zeros([2], { dtype: 'float64', device: this.#device }));
+    let seeds = 0;
+    const work = this.#record(this.#device, () => {
+      call('torchformer_device::seed_slots', this.#slots);
+      try {
+        tidy(() => this.#step(inputs, numbers));
+      } finally {
+        seeds = call('torchformer_device::seed_slots', null) as number;
+      }
+    });
+    return { inputs, work, seeds, numbers };
+  }
+
+  #step(inputs: BucketInputs, numbers: Tensor): void {
+    const { model, optimizer, parameters, pad, dtype, clip } = this.#settings;
+    optimizer.zeroGrad();
+    const loss = autocast(dtype, () => {
+      const vectors = model.forwardPacked(inputs);
+      const { proj } = model.generator;
+      const found = linearCrossEntropy(vectors, proj, inputs.tgtY, { ignoreIndex: pad });
+      return found.loss.mul(this.#inverseTokens);
+    });
+    loss.backward();
+    const { numbers: found, ...scaling } = judged([loss.detach()], parameters, clip, 1);
+    optimizer.stepScaled({ ...scaling, rates: this.#rates });
+    noGrad(() => numbers.copy_(found));
+  }
+}

@@ -1,0 +1,119 @@
+/** Batches made alike in size, so that a recorded step fits many of them. */
+import type { PackedBatch } from '../data/packedBatch.js';
+import { copyRange } from '../nn/idRange.js';
+import { PackedSequences } from '../nn/packedSequences.js';
+import { full, zeros } from '../tensor/create.js';
+import type { Device } from '../tensor/device.js';
+import { movedTo } from '../tensor/movedTo.js';
+import { noGrad } from '../tensor/autograd.js';
+import { keep, tidy } from '../tensor/scope.js';
+import type { Tensor } from '../tensor/tensor.js';
+
+/** Sizes of the packed batches of one recorded step. */
+export interface StepBucket {
+  readonly srcTokens: number;
+  readonly tgtTokens: number;
+  readonly srcLongest: number;
+  readonly tgtLongest: number;
+  /** Those of the batch, and empty ones or ones of pad ids that fill it up. */
+  readonly sequences: number;
+}
+
+/** Up to an eighth more: the price of few recordings, in work on rows that count nothing. */
+function roundedUp(size: number): number {
+  const granule = Math.max(16, 2 ** Math.floor(Math.log2(Math.max(1, size))) / 8);
+  return Math.ceil(size / granule) * granule;
+}
+
+/** The bucket that a batch belongs to. */
+export function bucketOf({ srcSequences, tgtSequences }: PackedBatch): StepBucket {
+  const [srcTokens, tgtTokens] = [roundedUp(srcSequences.tokens), roundedUp(tgtSequences.tokens)];
+  const [srcLongest, tgtLongest] = [
+    roundedUp(srcSequences.longest),
+    roundedUp(tgtSequences.longest),
+  ];
+  const fillers = Math.max(
+    Math.ceil((srcTokens - srcSequences.tokens) / srcLongest),
+    Math.ceil((tgtTokens - tgtSequences.tokens) / tgtLongest),
+  );
+  const sequences = roundedUp(srcSequences.offsets.numel - 1 + fillers);
+  return { srcTokens, tgtTokens, srcLongest, tgtLongest, sequences };
+}
+
+/** The tensors that a recorded step reads, on its device. They stay where they are. */
+export class BucketInputs {
+  readonly bucket: StepBucket;
+  /** Ids `[srcTokens]`, `[tgtTokens]`, `[tgtTokens]`; the pad id where a filler is. */
+  readonly src: Tensor;
+  readonly tgt: Tensor;
+  readonly tgtY: Tensor;
+  readonly srcSequences: PackedSequences;
+  readonly tgtSequences: PackedSequences;
+  readonly #pad: number;
+
+  constructor(bucket: StepBucket, pad: number, device: Device) {
+    this.bucket = bucket;
+    this.#pad = pad;
+    const ids = (count: number) => keep(full([count], pad, { dtype: 'int64', device }));
+    this.src = ids(bucket.srcTokens);
+    this.tgt = ids(bucket.tgtTokens);
+    this.tgtY = ids(bucket.tgtTokens);
+    const dtype = device === 'cpu' ? 'int64' : 'int32';
+    const sequences = (tokens: number, longest: number) =>
+      PackedSequences.of({
+        offsets: keep(zeros([bucket.sequences + 1], { dtype, device })),
+        positions: keep(zeros([tokens], { dtype: 'int64', device })),
+        tokens,
+        longest,
+      });
+    this.srcSequences = sequences(bucket.srcTokens, bucket.srcLongest);
+    this.tgtSequences = sequences(bucket.tgtTokens, bucket.tgtLongest);
+  }
+
+  /** Puts a batch of this bucket in. */
+  load(packed: PackedBatch): void {
+    this.#loadIds(this.src, packed.src);
+    this.#loadIds(this.tgt, packed.tgt);
+    this.#loadIds(this.tgtY, packed.tgtY);
+    this.#loadSequences(this.srcSequences, packed.srcSequences);
+    this.#loadSequences(this.tgtSequences, packed.tgtSequences);
+  }
+
+  #loadIds(target: Tensor, ids: Tensor): void {
+    tidy(() => {
+      const filled = full([target.numel], this.#pad, { dtype: 'int64' });
+      filled.narrow(0, 0, ids.numel).copy_(ids);
+      copyRange(target, filled);
+      copyInto(target, filled);
+    });
+  }
+
+  #loadSequences(target: PackedSequences, given: PackedSequences): void {
+    const offsets = given.offsets.toArray() as number[];
+    const lengths = offsets.slice(1).map((end, index) => end - (offsets[index] as number));
+    // Fillers are no longer than the longest sequence may be.
+    let left = target.tokens - given.tokens;
+    while (lengths.length < target.offsets.numel - 1) {
+      const length = Math.min(left, target.longest);
+      lengths.push(length);
+      left -= length;
+    }
+    using filled = new PackedSequences(lengths);
+    tidy(() => {
+      copyInto(target.offsets, filled.offsets.to({ dtype: target.offsets.dtype }));
+      copyInto(target.positions, filled.positions);
+    });
+  }
+
+  /** Frees the tensors. */
+  dispose(): void {
+    for (const part of [this.src, this.tgt, this.tgtY, this.srcSequences, this.tgtSequences]) {
+      part.dispose();
+    }
+  }
+}
+
+/** Without waiting for the device of the target. */
+function copyInto(target: Tensor, source: Tensor): void {
+  noGrad(() => target.copy_(movedTo(target.device, source)));
+}

@@ -1,0 +1,116 @@
+// CUDA graphs: the launches of a step are recorded once and then given to the GPU in one.
+//
+// Capturing needs a stream of its own, on which nothing may wait. libtorch's CUDAGraph keeps the
+// memory of what was captured apart, and advances the GPU's generator at each replay.
+
+#if !defined(TORCHFORMER_CUDA_EMULATED)
+
+#include <ATen/cuda/CUDAGraph.h>
+#include <c10/core/DeviceGuard.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
+
+#include <map>
+#include <memory>
+#include <mutex>
+
+#include "core/check.h"
+#include "graph.h"
+
+namespace torchformer::cuda {
+
+namespace {
+
+struct Recording {
+  std::unique_ptr<at::cuda::CUDAGraph> graph;
+  c10::Stream before;
+};
+
+/// The graphs of the process by number.
+class Graphs {
+ public:
+  static Graphs& instance() {
+    // Never destroyed: at exit the driver may be gone before.
+    static Graphs* const graphs = std::make_unique<Graphs>().release();
+    return *graphs;
+  }
+
+  int64_t begin(int64_t device) {
+    const c10::impl::VirtualGuardImpl gpu(c10::DeviceType::CUDA);
+    const c10::Device place(c10::DeviceType::CUDA, static_cast<c10::DeviceIndex>(device));
+    gpu.setDevice(place);
+    // Nothing of before may still be under way when another stream goes on with it.
+    gpu.synchronizeDevice(place.index());
+    const auto stream = gpu.getStreamFromGlobalPool(place, /*isHighPriority=*/false);
+    const auto before = gpu.exchangeStream(stream);
+    auto graph = std::make_unique<at::cuda::CUDAGraph>();
+    try {
+      graph->capture_begin(pool_);
+    } catch (...) {
+      gpu.exchangeStream(before);
+      throw;
+    }
+    const std::lock_guard lock(mutex_);
+    // All use the memory of the first one: they are replayed one after the other.
+    if (pool_.first == 0 && pool_.second == 0) pool_ = graph->pool();
+    graphs_.emplace(++last_, Recording{std::move(graph), before});
+    return last_;
+  }
+
+  /// Also after a fault, when what was captured so far is thrown away.
+  void end(int64_t number, bool isWhole) {
+    auto& recording = at(number);
+    const c10::impl::VirtualGuardImpl gpu(c10::DeviceType::CUDA);
+    std::exception_ptr fault;
+    try {
+      recording.graph->capture_end();
+    } catch (...) {
+      fault = std::current_exception();
+    }
+    gpu.exchangeStream(recording.before);
+    if (!fault && isWhole) return;
+    release(number);
+    if (fault && isWhole) std::rethrow_exception(fault);
+  }
+
+  void replay(int64_t number) { at(number).graph->replay(); }
+
+  void release(int64_t number) {
+    const std::lock_guard lock(mutex_);
+    graphs_.erase(number);
+  }
+
+ private:
+  Recording& at(int64_t number) {
+    const std::lock_guard lock(mutex_);
+    const auto found = graphs_.find(number);
+    TF_CHECK(ERR_ARGUMENT, found != graphs_.end(), "there is no CUDA graph ", number);
+    return found->second;
+  }
+
+  std::mutex mutex_;
+  std::map<int64_t, Recording> graphs_;
+  int64_t last_ = 0;
+  c10::MempoolId_t pool_ = {0, 0};
+};
+
+int64_t begin(int64_t device) { return Graphs::instance().begin(device); }
+void end(int64_t graph, bool isWhole) { Graphs::instance().end(graph, isWhole); }
+void replay(int64_t graph) { Graphs::instance().replay(graph); }
+void release(int64_t graph) { Graphs::instance().release(graph); }
+
+}  // namespace
+
+void defineGraphs(torch::Library& library) {
+  const auto define = [&](const char* schema, auto&& function) {
+    library.def(schema, torch::dispatch(c10::DispatchKey::CompositeImplicitAutograd,
+                                        std::forward<decltype(function)>(function)));
+  };
+  define("begin(int device) -> int", TORCH_FN(begin));
+  define("end(int graph, bool is_whole) -> ()", TORCH_FN(end));
+  define("replay(int graph) -> ()", TORCH_FN(replay));
+  define("release(int graph) -> ()", TORCH_FN(release));
+}
+
+}  // namespace torchformer::cuda
+
+#endif
