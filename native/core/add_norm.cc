@@ -8,7 +8,8 @@
 //   `centred` as in rms_norm.cc.
 // Backward, from dsum and doutput: dresidual = dsum + norm's gradient of the sum,
 //   dinput = dresidual * keep / (1 - p); dscale and dshift as in the norm.
-// Saved:   sum, scale, shift, two numbers a row, and the seed of the mask.
+// Saved:   sum, scale, shift, two numbers a row, and the seed of the mask; not what was summed. A second
+//   derivative finds the way back to it through the sum, which is an output.
 // Hazards: the sum has the dtype of the residual, which may be float32 beside an input of a half
 //   type; `results` is for the output alone.
 
@@ -75,26 +76,31 @@ Seed seedFor(double p, const OptionalGenerator& generator, const at::Tensor& inp
   return p > 0.0 ? drawSeed(generator, input) : Seed{};
 }
 
-/// The formula in plain ops, differentiable as often as wanted.
-variable_list composed(const Tensors& t, double p, const Seed& seed, const NormForm& form,
-                       at::ScalarType outputType) {
-  auto dropped = t.input.to(t.residual.scalar_type());
-  if (p > 0.0) dropped = applyKept(dropped, keptMask(t.input, p, seed), p);
-  const auto sum = t.residual.add(dropped);
+/// The norm of the sum in plain ops, differentiable as often as wanted.
+at::Tensor composedNorm(const at::Tensor& sum, const at::Tensor& scale, const at::Tensor& shift,
+                        const NormForm& form, at::ScalarType outputType) {
   const auto x = widened(sum);
-  if (sum.numel() == 0) return {sum, (x * widened(t.scale)).to(outputType)};
+  if (sum.numel() == 0) return (x * widened(scale)).to(outputType);
   if (!form.centred) {
     const auto reciprocal = ((x * x).mean({-1}, /*keepdim=*/true) + form.eps).rsqrt();
-    return {sum, (x * reciprocal * widened(t.scale)).to(outputType)};
+    return (x * reciprocal * widened(scale)).to(outputType);
   }
   const int64_t correction = form.sampleStd ? 1 : 0;
   const auto mean = x.mean({-1}, /*keepdim=*/true);
   const auto spread =
       form.epsOutside ? at::std(x, /*dim=*/{-1}, correction, /*keepdim=*/true) + form.eps
                       : (at::var(x, /*dim=*/{-1}, correction, /*keepdim=*/true) + form.eps).sqrt();
-  auto output = widened(t.scale) * (x - mean) / spread;
-  if (t.shift.defined()) output = output + widened(t.shift);
-  return {sum, output.to(outputType)};
+  const auto output = widened(scale) * (x - mean) / spread;
+  return (shift.defined() ? output + widened(shift) : output).to(outputType);
+}
+
+/// Both outputs in plain ops.
+variable_list composed(const Tensors& t, double p, const Seed& seed, const NormForm& form,
+                       at::ScalarType outputType) {
+  auto dropped = t.input.to(t.residual.scalar_type());
+  if (p > 0.0) dropped = applyKept(dropped, keptMask(t.input, p, seed), p);
+  const auto sum = t.residual.add(dropped);
+  return {sum, composedNorm(sum, t.scale, t.shift, form, outputType)};
 }
 
 struct AddNormFunction : torch::autograd::Function<AddNormFunction> {
@@ -107,8 +113,8 @@ struct AddNormFunction : torch::autograd::Function<AddNormFunction> {
     const auto seed = seedFor(p, generator, input);
     const auto found =
         droppedSumNormForward(input, p, seed, residual, scale, shift, form, outputType);
-    context->save_for_backward(
-        {input, residual, found.sum, scale, shift, found.norm.mean, found.norm.std});
+    context->save_for_backward({found.sum, scale, shift, found.norm.mean, found.norm.std});
+    context->saved_data["input_type"] = static_cast<int64_t>(input.scalar_type());
     context->saved_data["p"] = p;
     saveSeed(context, seed);
     context->saved_data["eps"] = form.eps;
@@ -126,36 +132,44 @@ struct AddNormFunction : torch::autograd::Function<AddNormFunction> {
     const auto& gradOutput = gradients[1];
     if (!gradSum.defined() && !gradOutput.defined()) return result;
     const auto saved = context->get_saved_variables();
-    const Tensors t{saved[0], saved[1], saved[3], saved[4]};
-    const auto& sum = saved[2];
+    const auto& [sum, scale, shift] = std::tie(saved[0], saved[1], saved[2]);
+    const auto inputType = static_cast<at::ScalarType>(context->saved_data["input_type"].toInt());
     const auto p = context->saved_data["p"].toDouble();
     const auto seed = savedSeed(context);
     const NormForm form{
         context->saved_data["eps"].toDouble(), context->saved_data["sample_std"].toBool(),
         context->saved_data["eps_outside"].toBool(), context->saved_data["centred"].toBool()};
     const auto outputType = static_cast<at::ScalarType>(context->saved_data["output_type"].toInt());
-    if (c10::GradMode::is_enabled()) {
-      auto found = differentiableGradients(
-          [&](const variable_list& inputs) {
-            return composed({inputs[0], inputs[1], inputs[2], inputs[3]}, p, seed, form,
-                            outputType);
-          },
-          {t.input, t.residual, t.scale, t.shift}, gradients);
-      for (size_t i = 0; i < found.size(); ++i) result[i] = std::move(found[i]);
-      return result;
-    }
-    const auto inputType = t.input.scalar_type();
+    const auto dropped = [&](const at::Tensor& gradient) {
+      return p > 0.0 ? drop(gradient, p, seed, {}, inputType) : gradient.to(inputType);
+    };
     if (!gradOutput.defined()) {
-      result[0] = p > 0.0 ? drop(gradSum, p, seed, {}, inputType) : gradSum.to(inputType);
+      result[0] = c10::GradMode::is_enabled() && p > 0.0
+                      ? applyKept(gradSum, keptMask(gradSum, p, seed), p).to(inputType)
+                      : dropped(gradSum);
       result[1] = gradSum;
       return result;
     }
-    auto found = droppedSumNormBackward(gradOutput, gradSum, sum, p, seed, inputType, t.scale,
-                                        saved[5], saved[6], form, context->needs_input_grad(2));
+    if (c10::GradMode::is_enabled()) {
+      const auto found = differentiableGradients(
+          [&](const variable_list& inputs) -> variable_list {
+            return {composedNorm(inputs[0], inputs[1], inputs[2], form, outputType)};
+          },
+          {sum, scale, shift}, {gradOutput});
+      const auto gradient = gradSum.defined() ? found[0].add(gradSum) : found[0];
+      const auto kept = p > 0.0 ? applyKept(gradient, keptMask(gradient, p, seed), p) : gradient;
+      result[0] = kept.to(inputType);
+      result[1] = gradient;
+      result[2] = found[1];
+      result[3] = found[2];
+      return result;
+    }
+    auto found = droppedSumNormBackward(gradOutput, gradSum, sum, p, seed, inputType, scale,
+                                        saved[3], saved[4], form, context->needs_input_grad(2));
     result[0] = found.dropped;
     result[1] = found.norm.input;
-    result[2] = narrowed(found.norm.scale, t.scale);
-    if (t.shift.defined()) result[3] = narrowed(found.norm.shift, t.shift);
+    result[2] = narrowed(found.norm.scale, scale);
+    if (shift.defined()) result[3] = narrowed(found.norm.shift, shift);
     return result;
   }
 };

@@ -163,3 +163,18 @@ def a_second_copy_of_the_library_says_which_came_first():
     assert done.returncode != 0 and "[ERR_NATIVE_LOAD]" in done.stderr, done.stderr
     assert LIBRARY in done.stderr and second in done.stderr, done.stderr
     shutil.rmtree(os.path.dirname(second))
+
+
+@check
+def add_norm_can_be_differentiated_twice():
+    for options in (dict(), dict(sample_std=True, eps_outside=True), dict(centred=False)):
+        inputs = [rand(3, 5), rand(3, 5, seed=4), rand(5)] + ([rand(5, seed=9)] if options.get("centred", True) else [])
+
+        def both(*t):
+            generator = torch.Generator().manual_seed(5)
+            t = list(t) + [None] * (4 - len(t))
+            return ops.add_norm(*t, 0.3, 1e-2, generator=generator, **options)
+
+        assert torch.autograd.gradcheck(both, inputs)
+        assert torch.autograd.gradgradcheck(both, inputs)
+        assert torch.autograd.gradgradcheck(lambda *t: both(*t)[0], inputs)

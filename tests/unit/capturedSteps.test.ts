@@ -216,7 +216,7 @@ describe('the bucket of a batch', () => {
   });
 
   it('is filled with pad ids in sequences that are no longer than the longest may be', () => {
-    const { packed } = listOfBatches().find(
+    const { packed } = listOfBatches(3).find(
       (batch) => batch.packed!.src.numel < bucketOf(batch.packed!).srcTokens,
     )!;
     const inputs = new BucketInputs(bucketOf(packed!), task.specialIds.pad, 'cpu');
