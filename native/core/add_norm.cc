@@ -8,7 +8,8 @@
 //   `centred` as in rms_norm.cc.
 // Backward, from dsum and doutput: dresidual = dsum + norm's gradient of the sum,
 //   dinput = dresidual * keep / (1 - p); dscale and dshift as in the norm.
-// Saved:   sum, scale, shift, two numbers a row, and the seed of the mask; not what was summed. A second
+// Saved:   sum, scale, shift, two numbers a row, and the seed of the mask; not what was summed. A
+// second
 //   derivative finds the way back to it through the sum, which is an output.
 // Hazards: the sum has the dtype of the residual, which may be float32 beside an input of a half
 //   type; `results` is for the output alone.
