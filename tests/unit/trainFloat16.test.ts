@@ -92,3 +92,21 @@ describe('Trainer with dtype float16', () => {
     );
   });
 });
+
+it('every step is reported, the last one too, though its numbers come late', async () => {
+  const model = tinyModel(task.tokenizer.vocabSize);
+  const seen: number[] = [];
+  const reporter = {
+    batch: ({ part, batch }: { part: string; batch: number }) => {
+      if (part === 'train') seen.push(batch);
+    },
+    epoch: () => undefined,
+    message: () => undefined,
+    finish: () => undefined,
+  };
+  const trainer = new Trainer(model, { specialIds: task.specialIds, dtype: 'float16', reporter });
+  await trainer.fit([...firstBatches(task, 12, 4)], { epochs: 2 });
+  expect(seen.filter((_, index) => index === 0 || seen[index - 1] !== seen[index])).toEqual([
+    1, 2, 3, 1, 2, 3,
+  ]);
+});
