@@ -1,9 +1,11 @@
 // `npm test [-- files or vitest flags]`: sets up what is missing, then runs the tests.
 'use strict';
-const { main, packageBinary, prepare, root, runNode } = require('./common.cjs');
+const { buildNative, main, packageBinary, prepare, root, runNode } = require('./common.cjs');
 
 main(async () => {
-  await prepare();
+  const libtorch = await prepare();
+  // The CUDA kernels for the CPU: tests/process/emulatedKernels.test.ts.
+  buildNative(libtorch, { targets: ['torchformer_cuda_emulated'] });
   const reporters = [
     '--reporter=default',
     '--reporter=json',

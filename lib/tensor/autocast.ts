@@ -1,6 +1,7 @@
 /** Products in a shorter number format than the weights, as PyTorch's `autocast`. */
 import { checkFunction, checkOptions, describe } from '../runtime/options.js';
 import type { Device } from './device.js';
+import type { DType } from './dtype.js';
 
 /** The formats that {@link autocast} knows. */
 export type AutocastDType = 'bfloat16' | 'float16' | 'float32';
@@ -79,17 +80,23 @@ export function autocast<T>(
   }
 }
 
-/** What {@link autocast} has set for layers whose weights are on this device. @internal */
-export function currentProducts({ device }: { readonly device: Device }): Products {
-  if (current === null) return 'own';
-  const results = resultsOn(current, device);
+/** What {@link autocast} has set for a layer with this weight. @internal */
+export function currentProducts(weight: WeightForm): Products {
+  if (current === null || weight.dtype !== 'float32') return 'own';
+  const results = resultsOn(current, weight.device);
   return results === 'float32' ? 'bfloat16' : `${results}_results`;
 }
 
-/** The format that layers on this device give to the next one. @internal */
-export function currentResults({ device }: { readonly device: Device }) {
-  const results = current === null ? 'float32' : resultsOn(current, device);
+/** The format that a layer with this weight gives to the next one. @internal */
+export function currentResults(weight: WeightForm): 'own' | 'bfloat16' | 'float16' {
+  if (current === null || weight.dtype !== 'float32') return 'own';
+  const results = resultsOn(current, weight.device);
   return results === 'float32' ? 'own' : results;
+}
+
+interface WeightForm {
+  readonly device: Device;
+  readonly dtype: DType;
 }
 
 function resultsOn({ dtype, results }: Mode, device: Device): 'float32' | 'bfloat16' | 'float16' {

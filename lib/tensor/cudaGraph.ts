@@ -1,6 +1,6 @@
 /** Recorded work of a GPU: CUDA graphs. */
 import { gpuIndex, type Device } from './device.js';
-import { call } from './dispatch.js';
+import { call, native } from './dispatch.js';
 
 /** Work that was recorded and can be done again, on the same memory. @internal */
 export interface RecordedWork {
@@ -34,3 +34,8 @@ export const recordGraph: Recorder = (device, work) => {
     dispose: () => void call('torchformer_graph::release', graph),
   };
 };
+
+/** Whether the library with our CUDA kernels, which records graphs, is open. @internal */
+export function canRecordGraphs(): boolean {
+  return native().overloads('torchformer_graph::begin').length > 0;
+}

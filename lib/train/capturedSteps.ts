@@ -1,8 +1,12 @@
 /** Steps on a GPU that are recorded once for each size of batch and then replayed. */
 import type { Batch } from '../data/batch.js';
 import type { PackedBatch } from '../data/packedBatch.js';
+import { Embedding } from '../nn/embedding.js';
 import { linearCrossEntropy } from '../nn/linearCrossEntropy.js';
+import type { Module } from '../nn/module.js';
 import { isPackable } from '../nn/packable.js';
+import { isPositionTable } from '../nn/positionTable.js';
+import type { Transformer } from '../nn/transformer.js';
 import type { Adam } from '../optim/adam.js';
 import { autocast } from '../tensor/autocast.js';
 import { noGrad } from '../tensor/autograd.js';
@@ -42,6 +46,8 @@ export class CapturedSteps implements Steps {
   readonly #queued: QueuedSteps;
   readonly #record: Recorder;
   readonly #device: Device;
+  readonly #waits: boolean;
+  readonly #tables: { readonly src: number; readonly tgt: number };
   readonly #recordings = new Map<string, Recording | null>();
   readonly #slots: Tensor;
   readonly #inverseTokens: Tensor;
@@ -56,8 +62,15 @@ export class CapturedSteps implements Steps {
     this.#settings = settings;
     this.#queued = new QueuedSteps(settings, stopsAtFault);
     this.#record = record;
-    const { device } = settings.model.generator.proj.weight;
+    const { srcEmbed, tgtEmbed, generator } = settings.model;
+    const { device, dtype } = generator.proj.weight;
     this.#device = device;
+    // On a GPU attention in float64 is made of plain ops that read the boundaries.
+    this.#waits = device !== 'cpu' && dtype === 'float64';
+    this.#tables = {
+      src: entriesOf(srcEmbed),
+      tgt: Math.min(entriesOf(tgtEmbed), generator.proj.outFeatures),
+    };
     this.#slots = keep(zeros([mostSeeds], { dtype: 'int64', device }));
     this.#inverseTokens = keep(zeros([], { device }));
     this.#rates = settings.optimizer.paramGroups.map(() => keep(zeros([], { device })));
@@ -65,12 +78,21 @@ export class CapturedSteps implements Steps {
 
   async take(batches: readonly Batch[]): Promise<StepOutcome[]> {
     const { full: filled, counts, tokens } = usable(batches);
+    const { pad } = this.#settings;
     const [batch] = filled;
     const packed = batch?.packed;
-    const isFitting =
-      filled.length === 1 && packed !== undefined && isPackable(this.#settings.model);
-    if (!isFitting) return this.#queued.take(batches);
-    const key = Object.values(bucketOf(packed)).join();
+    const { model } = this.#settings;
+    if (
+      filled.length !== 1 ||
+      packed === undefined ||
+      packed.tgtY.numel !== tokens ||
+      this.#waits ||
+      !isPackable(model)
+    ) {
+      return this.#queued.take(batches);
+    }
+    const bucket = bucketOf(packed, mostPositionsOf(model));
+    const key = Object.values(bucket).join();
     const known = this.#recordings.get(key);
     // The first of a size is computed as it comes: it makes what is made once, such as Adam's state.
     if (known === undefined) {
@@ -81,7 +103,9 @@ export class CapturedSteps implements Steps {
     if (this.#queued.mustStop(before)) return before;
     const taken = before.filter(({ kind }) => kind === 'taken').length;
     const learningRate = setRate(this.#settings, taken);
-    const recording = this.#prepared(key, known, packed, tokens);
+    const recording = known ?? this.#recorded(new BucketInputs(bucket, pad, this.#device), packed);
+    this.#recordings.set(key, recording);
+    this.#prepare(recording, packed, tokens);
     recording.work.replay();
     this.#queued.expect(recording.numbers, { counts, tokens, learningRate, scale: 1 });
     return before;
@@ -101,42 +125,43 @@ export class CapturedSteps implements Steps {
     for (const tensor of [this.#slots, this.#inverseTokens, ...this.#rates]) tensor.dispose();
   }
 
-  /** The recording, made now if there is none, with this batch and these numbers in its tensors. */
-  #prepared(key: string, known: Recording | null, packed: PackedBatch, tokens: number): Recording {
-    const { pad, optimizer } = this.#settings;
-    const inputs = known?.inputs ?? new BucketInputs(bucketOf(packed), pad, this.#device);
-    inputs.load(packed);
+  /** Puts this batch and the numbers of its step into the tensors that are read. */
+  #prepare({ inputs, seeds }: Recording, packed: PackedBatch, tokens: number): void {
+    inputs.load(packed, this.#tables);
     tidy(() => {
       this.#put(this.#inverseTokens, full([], 1 / tokens));
-      optimizer.paramGroups.forEach(({ lr }, index) => {
+      this.#settings.optimizer.paramGroups.forEach(({ lr }, index) => {
         this.#put(this.#rates[index] as Tensor, full([], lr));
       });
+      const drawn = callTensor('torchformer_device::draw_seeds', seeds);
+      this.#put(this.#slots.narrow(0, 0, seeds), drawn);
     });
-    const recording = known ?? this.#recorded(inputs);
-    if (known === null) this.#recordings.set(key, recording);
-    tidy(() => {
-      const seeds = callTensor('torchformer_device::draw_seeds', recording.seeds);
-      this.#put(this.#slots.narrow(0, 0, recording.seeds), seeds);
-    });
-    return recording;
   }
 
   #put(target: Tensor, source: Tensor): void {
     noGrad(() => target.copy_(movedTo(this.#device, source)));
   }
 
-  #recorded(inputs: BucketInputs): Recording {
+  #recorded(inputs: BucketInputs, packed: PackedBatch): Recording {
     const numbers = keep(zeros([2], { dtype: 'float64', device: this.#device }));
     let seeds = 0;
-    const work = this.#record(this.#device, () => {
-      call('torchformer_device::seed_slots', this.#slots);
-      try {
-        tidy(() => this.#step(inputs, numbers));
-      } finally {
-        seeds = call('torchformer_device::seed_slots', null) as number;
-      }
-    });
-    return { inputs, work, seeds, numbers };
+    try {
+      // Ids that are known to fit: what is recorded may not look at them.
+      inputs.load(packed, this.#tables);
+      const work = this.#record(this.#device, () => {
+        call('torchformer_device::seed_slots', this.#slots);
+        try {
+          tidy(() => this.#step(inputs, numbers));
+        } finally {
+          seeds = call('torchformer_device::seed_slots', null) as number;
+        }
+      });
+      return { inputs, work, seeds, numbers };
+    } catch (error) {
+      inputs.dispose();
+      numbers.dispose();
+      throw error;
+    }
   }
 
   #step(inputs: BucketInputs, numbers: Tensor): void {
@@ -153,4 +178,15 @@ export class CapturedSteps implements Steps {
     optimizer.stepScaled({ ...scaling, rates: this.#rates });
     noGrad(() => numbers.copy_(found));
   }
+}
+
+/** How many ids an embedding knows. */
+function entriesOf(embed: Module): number {
+  const tables = embed.modules().filter((module) => module instanceof Embedding);
+  return Math.min(...tables.map(({ count }) => count));
+}
+
+/** The shortest table of positions. */
+function mostPositionsOf(model: Transformer): number {
+  return Math.min(...[...model.modules()].filter(isPositionTable).map(({ maxLen }) => maxLen));
 }

@@ -1,6 +1,6 @@
 /** Batches made alike in size, so that a recorded step fits many of them. */
 import type { PackedBatch } from '../data/packedBatch.js';
-import { copyRange } from '../nn/idRange.js';
+import { checkIdRange, copyRange } from '../nn/idRange.js';
 import { PackedSequences } from '../nn/packedSequences.js';
 import { full, zeros } from '../tensor/create.js';
 import type { Device } from '../tensor/device.js';
@@ -25,13 +25,19 @@ function roundedUp(size: number): number {
   return Math.ceil(size / granule) * granule;
 }
 
-/** The bucket that a batch belongs to. */
-export function bucketOf({ srcSequences, tgtSequences }: PackedBatch): StepBucket {
+/**
+ * The bucket that a batch belongs to.
+ *
+ * @param mostPositions what the model's tables of positions have; no sequence is made longer
+ */
+export function bucketOf(
+  { srcSequences, tgtSequences }: PackedBatch,
+  mostPositions = Infinity,
+): StepBucket {
   const [srcTokens, tgtTokens] = [roundedUp(srcSequences.tokens), roundedUp(tgtSequences.tokens)];
-  const [srcLongest, tgtLongest] = [
-    roundedUp(srcSequences.longest),
-    roundedUp(tgtSequences.longest),
-  ];
+  // A sequence that is too long by itself is refused by the model.
+  const longest = (given: number) => Math.max(given, Math.min(roundedUp(given), mostPositions));
+  const [srcLongest, tgtLongest] = [longest(srcSequences.longest), longest(tgtSequences.longest)];
   const fillers = Math.max(
     Math.ceil((srcTokens - srcSequences.tokens) / srcLongest),
     Math.ceil((tgtTokens - tgtSequences.tokens) / tgtLongest),
@@ -70,8 +76,15 @@ export class BucketInputs {
     this.tgtSequences = sequences(bucket.tgtTokens, bucket.tgtLongest);
   }
 
-  /** Puts a batch of this bucket in. */
-  load(packed: PackedBatch): void {
+  /**
+   * Puts a batch of this bucket in.
+   *
+   * @throws RangeError for an id outside the tables, which a recorded step does not look at
+   */
+  load(packed: PackedBatch, tables: { src: number; tgt: number }): void {
+    checkIdRange('Trainer.fit', 'src', packed.src, tables.src);
+    checkIdRange('Trainer.fit', 'tgt', packed.tgt, tables.tgt);
+    checkIdRange('Trainer.fit', 'tgtY', packed.tgtY, tables.tgt);
     this.#loadIds(this.src, packed.src);
     this.#loadIds(this.tgt, packed.tgt);
     this.#loadIds(this.tgtY, packed.tgtY);

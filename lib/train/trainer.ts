@@ -7,7 +7,7 @@ import type { Transformer } from '../nn/transformer.js';
 import { Adam } from '../optim/adam.js';
 import type { Schedule } from '../optim/schedule.js';
 import { TorchError } from '../runtime/errors.js';
-import { recordGraph } from '../tensor/cudaGraph.js';
+import { canRecordGraphs, recordGraph } from '../tensor/cudaGraph.js';
 import type { Tensor } from '../tensor/tensor.js';
 import { BatchReader, type BatchSource } from './batchSource.js';
 import {
@@ -204,10 +204,11 @@ export class Trainer {
         }
         await nextTurn();
       }
-      for (const outcome of complete ? [] : await steps.finish()) {
+    } finally {
+      // After an abort or an error: a step that was taken counts.
+      for (const outcome of await steps.finish().catch(() => [])) {
         if (outcome.kind === 'taken') this.#record(outcome, epoch, mean);
       }
-    } finally {
       restoreEmbeddings();
       await batches.close();
     }
@@ -249,7 +250,12 @@ export class Trainer {
     const isOnGpu = this.#parameters.some(({ device }) => device !== 'cpu');
     const stopsAtFault = nonFinite !== 'skip';
     if (isOnGpu && graphs && optimizer instanceof Adam) {
-      return new CapturedSteps({ ...settings, optimizer }, stopsAtFault, recordGraph);
+      if (canRecordGraphs()) {
+        return new CapturedSteps({ ...settings, optimizer }, stopsAtFault, recordGraph);
+      }
+      this.#reporter?.message(
+        'graphs: the CUDA kernels that record them are not open (`npx torchformer doctor`)',
+      );
     }
     return (isOnGpu || dtype === 'float16') && optimizer instanceof Adam
       ? new QueuedSteps({ ...settings, optimizer }, stopsAtFault)

@@ -6,6 +6,7 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/_efficient_attention_forward.h>
 #include <ATen/ops/_flash_attention_forward.h>
+#include <ATen/ops/constant_pad_nd.h>
 #include <ATen/ops/repeat_interleave.h>
 
 #include <cmath>
@@ -20,7 +21,7 @@ namespace {
 
 bool takesFlash(const at::Tensor& query, int64_t width) {
   constexpr int64_t widest = 256;
-  return isHalf(query) && width <= widest && width % 8 == 0;
+  return isHalf(query) && width <= widest;
 }
 
 /// Bool [rows, 1]: whether a row's sequence has no keys. The sizes are known, so nobody waits.
@@ -46,26 +47,37 @@ at::Tensor packedAttentionOnGpu(const at::Tensor& query, const at::Tensor& key,
   const auto width = query.size(1) / heads;
   // A product of nothing, tied to the graph.
   if (rows == 0 || key.size(0) == 0) return query.mul(0);
+  // The kernels read several numbers at once: heads get zeros up to a multiple of 8, which change
+  // no score and stand beside the result.
+  const auto paddedWidth = (width + 7) / 8 * 8;
   const auto split = [&](const at::Tensor& tensor) {
-    return tensor.reshape({tensor.size(0), heads, width});
+    const auto headed = tensor.reshape({tensor.size(0), heads, width});
+    return paddedWidth == width ? headed : at::constant_pad_nd(headed, {0, paddedWidth - width}, 0);
+  };
+  const auto joined = [&](const at::Tensor& output) {
+    return output.reshape({rows, heads, paddedWidth})
+        .narrow(2, 0, width)
+        .reshape({rows, query.size(1)});
   };
   const double scale = 1.0 / std::sqrt(static_cast<double>(width));
-  if (takesFlash(query, width)) {
-    const auto output = std::get<0>(at::_flash_attention_forward(
+  if (takesFlash(query, paddedWidth)) {
+    return joined(std::get<0>(at::_flash_attention_forward(
         split(query), split(key), split(value), queries.offsets, keys.offsets, queries.longest,
-        keys.longest, dropoutP, causal, /*return_debug_mask=*/false, scale));
-    return output.reshape({rows, query.size(1)});
+        keys.longest, dropoutP, causal, /*return_debug_mask=*/false, scale)));
   }
   // Query i sees the keys 0 to i.
   constexpr int64_t causalFromTopLeft = 1;
   const bool isRecorded = query.requires_grad() || key.requires_grad() || value.requires_grad();
-  const auto output = std::get<0>(at::_efficient_attention_forward(
-      split(query).unsqueeze(0), split(key).unsqueeze(0), split(value).unsqueeze(0),
+  // Where a sequence has no keys, the kernel leaves output and gradient of the query unwritten.
+  // With causal attention every query has a key.
+  const auto empty = causal ? at::Tensor() : withoutKeys(queries, keys, rows);
+  const auto asked = causal ? query : query.masked_fill(empty, 0);
+  const auto output = joined(std::get<0>(at::_efficient_attention_forward(
+      split(asked).unsqueeze(0), split(key).unsqueeze(0), split(value).unsqueeze(0),
       /*bias=*/std::nullopt, queries.offsets, keys.offsets, std::optional(queries.longest),
       std::optional(keys.longest), dropoutP, causal ? causalFromTopLeft : 0,
-      /*compute_log_sumexp=*/isRecorded, scale));
-  const auto joined = output.reshape({rows, query.size(1)});
-  return causal ? joined : joined.masked_fill(withoutKeys(queries, keys, rows), 0);
+      /*compute_log_sumexp=*/isRecorded, scale)));
+  return causal ? output : output.masked_fill(empty, 0);
 }
 
 }  // namespace torchformer::core

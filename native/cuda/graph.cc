@@ -22,7 +22,8 @@ namespace {
 
 struct Recording {
   std::unique_ptr<at::cuda::CUDAGraph> graph;
-  c10::Stream before;
+  c10::Stream streamBefore;
+  c10::Device deviceBefore;
 };
 
 /// The graphs of the process by number.
@@ -37,22 +38,30 @@ class Graphs {
   int64_t begin(int64_t device) {
     const c10::impl::VirtualGuardImpl gpu(c10::DeviceType::CUDA);
     const c10::Device place(c10::DeviceType::CUDA, static_cast<c10::DeviceIndex>(device));
-    gpu.setDevice(place);
+    const auto deviceBefore = gpu.exchangeDevice(place);
     // Nothing of before may still be under way when another stream goes on with it.
     gpu.synchronizeDevice(place.index());
-    const auto stream = gpu.getStreamFromGlobalPool(place, /*isHighPriority=*/false);
-    const auto before = gpu.exchangeStream(stream);
+    const std::lock_guard lock(mutex_);
+    // One stream for all recordings of a device: libraries keep memory for each stream.
+    const auto found = streams_.find(place.index());
+    const auto stream = found != streams_.end()
+                            ? found->second
+                            : gpu.getStreamFromGlobalPool(place, /*isHighPriority=*/false);
+    streams_.emplace(place.index(), stream);
+    const auto streamBefore = gpu.exchangeStream(stream);
     auto graph = std::make_unique<at::cuda::CUDAGraph>();
     try {
-      graph->capture_begin(pool_);
+      // All use the memory of the first one: they are replayed one after the other. When the last
+      // graph goes, so does that memory. Other threads may go on with what they do.
+      if (graphs_.empty()) pool_ = {0, 0};
+      graph->capture_begin(pool_, cudaStreamCaptureModeThreadLocal);
     } catch (...) {
-      gpu.exchangeStream(before);
+      gpu.exchangeStream(streamBefore);
+      gpu.setDevice(deviceBefore);
       throw;
     }
-    const std::lock_guard lock(mutex_);
-    // All use the memory of the first one: they are replayed one after the other.
-    if (pool_.first == 0 && pool_.second == 0) pool_ = graph->pool();
-    graphs_.emplace(++last_, Recording{std::move(graph), before});
+    if (graphs_.empty()) pool_ = graph->pool();
+    graphs_.emplace(++last_, Recording{std::move(graph), streamBefore, deviceBefore});
     return last_;
   }
 
@@ -66,7 +75,8 @@ class Graphs {
     } catch (...) {
       fault = std::current_exception();
     }
-    gpu.exchangeStream(recording.before);
+    gpu.exchangeStream(recording.streamBefore);
+    gpu.setDevice(recording.deviceBefore);
     if (!fault && isWhole) return;
     release(number);
     if (fault && isWhole) std::rethrow_exception(fault);
@@ -91,6 +101,7 @@ class Graphs {
   std::map<int64_t, Recording> graphs_;
   int64_t last_ = 0;
   c10::MempoolId_t pool_ = {0, 0};
+  std::map<c10::DeviceIndex, c10::Stream> streams_;
 };
 
 int64_t begin(int64_t device) { return Graphs::instance().begin(device); }

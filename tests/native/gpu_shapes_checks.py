@@ -44,6 +44,9 @@ def calls():
         yield f"attention {dtype}", (2, 4, 3, 64), dtype, lambda q=q, k=k: ops.attention(q, k, k, mask, 0.1)
         yield f"attention weights {dtype}", (2, 4, 3, 64), dtype, lambda q=q, k=k: ops.attention(
             q, k, k, mask, 0.1, need_weights=True)
+        odd = on_gpu(6, 10, dtype=dtype)
+        yield f"packed {dtype}, heads 5 wide", (6, 10), dtype, lambda x=odd: ops.packed_attention(
+            x, x, x, offsets, offsets, 2, False, 0.2, **longest)
         x = on_gpu(6, 128, dtype=dtype)
         for causal in (False, True):
             yield f"packed {dtype} {causal}", (6, 128), dtype, lambda x=x, c=causal: ops.packed_attention(

@@ -108,6 +108,15 @@ describe('with results in bfloat16', () => {
     });
   });
 
+  it('a layer whose weights are no float32 keeps its own format', () => {
+    for (const dtype of ['float16', 'float64'] as const) {
+      const linear = new Linear(4, 3).to({ dtype });
+      const x = randn([2, 4]).to({ dtype });
+      expect(inBfloat16(() => linear.forward(x)).dtype).toBe(dtype);
+      expect(inBfloat16(() => new LayerNorm(4).to({ dtype }).forward(x)).dtype).toBe(dtype);
+    }
+  });
+
   it('refuses other formats', () => {
     const odd = { results: 'float16' } as never;
     expect(() => autocast('bfloat16', () => 0, odd)).toThrow(

@@ -220,7 +220,8 @@ describe('the bucket of a batch', () => {
       (batch) => batch.packed!.src.numel < bucketOf(batch.packed!).srcTokens,
     )!;
     const inputs = new BucketInputs(bucketOf(packed!), task.specialIds.pad, 'cpu');
-    inputs.load(packed!);
+    const { vocabSize } = task.tokenizer;
+    inputs.load(packed!, { src: vocabSize, tgt: vocabSize });
     const { bucket, srcSequences } = inputs;
     const offsets = srcSequences.offsets.toArray() as number[];
     expect(offsets).toHaveLength(bucket.sequences + 1);
@@ -232,6 +233,55 @@ describe('the bucket of a batch', () => {
     expect(ids.slice(0, real.length)).toEqual(real);
     expect(new Set(ids.slice(real.length))).toEqual(new Set([task.specialIds.pad]));
     inputs.dispose();
+  });
+});
+
+describe('what a recording could not see is looked at before', () => {
+  const stepsOf = (model: Transformer, record?: ConstructorParameters<typeof CapturedSteps>[2]) => {
+    const optimizer = new Adam(model.parameters());
+    const settings = {
+      model,
+      optimizer,
+      parameters: model.parameters(),
+      pad: task.specialIds.pad,
+      dtype: 'float32' as const,
+      clip: Infinity,
+      schedule: null,
+      stepsTaken: () => 0,
+    };
+    const standingIn = standIn(model, optimizer, { recorded: 0, replayed: 0 });
+    return new CapturedSteps(settings, true, record ?? standingIn);
+  };
+
+  it('no sequence grows beyond the table of positions', async () => {
+    const [batch] = listOfBatches() as [Batch];
+    const maxLen = Math.max(batch.packed!.srcSequences.longest, batch.packed!.tgtSequences.longest);
+    const steps = stepsOf(tinyModel(task.tokenizer.vocabSize, { maxLen }));
+    for (let time = 0; time < 3; time++) await steps.take([batch]);
+    expect(await steps.finish()).toMatchObject([{ kind: 'taken' }]);
+    steps.dispose();
+  });
+
+  it('an id outside the vocabulary, in a batch of a size that is recorded', async () => {
+    const steps = stepsOf(tinyModel(task.tokenizer.vocabSize));
+    const [batch] = listOfBatches() as [Batch];
+    for (let time = 0; time < 3; time++) await steps.take([batch]);
+    noGrad(() => batch.packed!.src.narrow(0, 1, 1).fill_(5000));
+    await expect(steps.take([batch])).rejects.toThrow(/src holds the id 5000/);
+    steps.dispose();
+  });
+
+  it('a recording that fails leaves no tensor behind', async () => {
+    const steps = stepsOf(tinyModel(task.tokenizer.vocabSize), () => {
+      throw new Error('cannot be recorded');
+    });
+    const [batch] = listOfBatches() as [Batch];
+    await inScope(() => steps.take([batch]));
+    await expect(inScope(() => steps.take([batch]))).rejects.toThrow('cannot be recorded');
+    const { tensors } = memory();
+    await expect(inScope(() => steps.take([batch]))).rejects.toThrow('cannot be recorded');
+    expect(memory().tensors).toBe(tensors);
+    steps.dispose();
   });
 });
 

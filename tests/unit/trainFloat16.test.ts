@@ -110,3 +110,19 @@ it('every step is reported, the last one too, though its numbers come late', asy
     1, 2, 3, 1, 2, 3,
   ]);
 });
+
+it('a step that was taken counts when the source of batches fails behind it', async () => {
+  const model = tinyModel(task.tokenizer.vocabSize);
+  const trainer = new Trainer(model, {
+    specialIds: task.specialIds,
+    dtype: 'float16',
+    reporter: null,
+  });
+  const good = [...firstBatches(task, 12, 4)];
+  function* failing() {
+    yield* good;
+    throw new Error('the disk is gone');
+  }
+  await expect(trainer.fit(failing(), { epochs: 1 })).rejects.toThrow('the disk is gone');
+  expect(trainer.history.steps).toHaveLength(good.length);
+});
