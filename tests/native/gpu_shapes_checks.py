@@ -52,6 +52,12 @@ def calls():
             yield f"packed {dtype} {causal}", (6, 128), dtype, lambda x=x, c=causal: ops.packed_attention(
                 x, x, x, offsets, offsets, 2, c, 0.2, **longest)
     yield "dropout", (2, 3, 8), torch.float32, lambda: ops.dropout(half, 0.3, residual=rows)
+    ids, table = on_gpu(6, dtype=torch.int64), on_gpu(9, 8)
+    for dtype in (torch.float32, BF16):
+        vectors = on_gpu(6, 8, dtype=dtype)
+        yield f"linear_cross_entropy {dtype}", (), torch.float32, lambda v=vectors: ops.linear_cross_entropy(
+            v, table, on_gpu(9), ids, 0, 0.1, products="bfloat16_results")
+    yield "embed", (6, 8), torch.float32, lambda: ops.embed(table, ids, 2.0, on_gpu(4, 8), ids, 0.1)
 
 
 def registered_cuda_kernels():
@@ -100,7 +106,9 @@ def ops_on_meta_tensors_have_the_shapes_of_the_cpu():
         rows, offsets = x.reshape(6, 8), torch.tensor([0, 2, 6])
         w_1, w_2 = torch.rand(16, 8, device=device), torch.rand(8, 16, device=device)
         heads = torch.rand(2, 4, 3, 8, device=device)
+        classes, ids = torch.rand(9, 8, device=device), torch.tensor([1, 2, 3, 4, 5, 0], device=device)
         return [
+            *ops.linear_cross_entropy(rows, classes, None, ids), ops.embed(classes, ids, 2.0, None, None, 0.1),
             ops.layer_norm(x, a, a), ops.layer_norm(x, a, a, sample_std=True, results="float16"),
             ops.rms_norm(x, a), *ops.add_norm(x, x, a, a, 0.1), ops.dropout(x, 0.3),
             *ops.attention(heads, heads, heads, None, 0.1, need_weights=True),
