@@ -77,24 +77,6 @@ Seed seedFor(double p, const OptionalGenerator& generator, const at::Tensor& inp
   return p > 0.0 ? drawSeed(generator, input) : Seed{};
 }
 
-/// The norm of the sum in plain ops, differentiable as often as wanted.
-at::Tensor composedNorm(const at::Tensor& sum, const at::Tensor& scale, const at::Tensor& shift,
-                        const NormForm& form, at::ScalarType outputType) {
-  const auto x = widened(sum);
-  if (sum.numel() == 0) return (x * widened(scale)).to(outputType);
-  if (!form.centred) {
-    const auto reciprocal = ((x * x).mean({-1}, /*keepdim=*/true) + form.eps).rsqrt();
-    return (x * reciprocal * widened(scale)).to(outputType);
-  }
-  const int64_t correction = form.sampleStd ? 1 : 0;
-  const auto mean = x.mean({-1}, /*keepdim=*/true);
-  const auto spread =
-      form.epsOutside ? at::std(x, /*dim=*/{-1}, correction, /*keepdim=*/true) + form.eps
-                      : (at::var(x, /*dim=*/{-1}, correction, /*keepdim=*/true) + form.eps).sqrt();
-  const auto output = widened(scale) * (x - mean) / spread;
-  return (shift.defined() ? output + widened(shift) : output).to(outputType);
-}
-
 /// Both outputs in plain ops.
 variable_list composed(const Tensors& t, double p, const Seed& seed, const NormForm& form,
                        at::ScalarType outputType) {
@@ -141,26 +123,26 @@ struct AddNormFunction : torch::autograd::Function<AddNormFunction> {
         context->saved_data["eps"].toDouble(), context->saved_data["sample_std"].toBool(),
         context->saved_data["eps_outside"].toBool(), context->saved_data["centred"].toBool()};
     const auto outputType = static_cast<at::ScalarType>(context->saved_data["output_type"].toInt());
+    const bool isRecorded = c10::GradMode::is_enabled();
+    // On the sum's way through the dropout. applyKept can be differentiated again.
     const auto dropped = [&](const at::Tensor& gradient) {
-      return p > 0.0 ? drop(gradient, p, seed, {}, inputType) : gradient.to(inputType);
+      if (p == 0.0) return gradient.to(inputType);
+      return isRecorded ? applyKept(gradient, keptMask(gradient, p, seed), p).to(inputType)
+                        : drop(gradient, p, seed, {}, inputType);
     };
     if (!gradOutput.defined()) {
-      result[0] = c10::GradMode::is_enabled() && p > 0.0
-                      ? applyKept(gradSum, keptMask(gradSum, p, seed), p).to(inputType)
-                      : dropped(gradSum);
+      result[0] = dropped(gradSum);
       result[1] = gradSum;
       return result;
     }
-    if (c10::GradMode::is_enabled()) {
+    if (isRecorded) {
       const auto found = differentiableGradients(
           [&](const variable_list& inputs) -> variable_list {
             return {composedNorm(inputs[0], inputs[1], inputs[2], form, outputType)};
           },
           {sum, scale, shift}, {gradOutput});
-      const auto gradient = gradSum.defined() ? found[0].add(gradSum) : found[0];
-      const auto kept = p > 0.0 ? applyKept(gradient, keptMask(gradient, p, seed), p) : gradient;
-      result[0] = kept.to(inputType);
-      result[1] = gradient;
+      result[1] = gradSum.defined() ? found[0].add(gradSum) : found[0];
+      result[0] = dropped(result[1]);
       result[2] = found[1];
       result[3] = found[2];
       return result;

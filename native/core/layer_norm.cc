@@ -25,8 +25,6 @@
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/ops/native_layer_norm.h>
 #include <ATen/ops/native_layer_norm_backward.h>
-#include <ATen/ops/std.h>
-#include <ATen/ops/var.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <string>
@@ -51,7 +49,6 @@ struct Dialect {
   bool epsOutside;
 
   NormForm form() const { return {eps, sampleStd, epsOutside, /*centred=*/true}; }
-  int64_t correction() const { return sampleStd ? 1 : 0; }
 };
 
 void checkArguments(const at::Tensor& input, const at::Tensor& scale, const at::Tensor& shift,
@@ -131,21 +128,6 @@ variable_list backwardPass(const at::Tensor& gradOutput, const at::Tensor& input
           wanted.shift ? narrowed(found.shift, shift) : at::Tensor()};
 }
 
-/// The formula in plain ops, differentiable as often as wanted. at::std defines its own gradient as
-/// 0 where the standard deviation is 0, which a square root of the variance would not.
-at::Tensor composed(const at::Tensor& input, const at::Tensor& scale, const at::Tensor& shift,
-                    const Dialect& dialect, at::ScalarType outputType) {
-  // Without rows there is no spread to take, and at::var would print a warning.
-  if (input.numel() == 0) return (input * scale + shift).to(outputType);
-  const auto x = widened(input);
-  const auto mean = x.mean({-1}, /*keepdim=*/true);
-  const auto spread =
-      dialect.epsOutside
-          ? at::std(x, /*dim=*/{-1}, dialect.correction(), /*keepdim=*/true) + dialect.eps
-          : (at::var(x, /*dim=*/{-1}, dialect.correction(), /*keepdim=*/true) + dialect.eps).sqrt();
-  return (widened(scale) * (x - mean) / spread + widened(shift)).to(outputType);
-}
-
 struct LayerNormFunction : torch::autograd::Function<LayerNormFunction> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& input,
                             const at::Tensor& scale, const at::Tensor& shift,
@@ -173,7 +155,8 @@ struct LayerNormFunction : torch::autograd::Function<LayerNormFunction> {
         c10::GradMode::is_enabled()
             ? differentiableGradients(
                   [&](const variable_list& inputs) -> variable_list {
-                    return {composed(inputs[0], inputs[1], inputs[2], dialect, outputType)};
+                    return {
+                        composedNorm(inputs[0], inputs[1], inputs[2], dialect.form(), outputType)};
                   },
                   {saved[0], saved[1], saved[2]}, gradients)
             : backwardPass(gradients[0], saved[0], saved[1], saved[2], saved[3], saved[4], dialect,
@@ -191,7 +174,7 @@ at::Tensor layerNorm(const at::Tensor& input, const at::Tensor& scale, const at:
   checkArguments(input, scale, shift, dialect);
   const auto outputType = resultType(op, results, input);
   if (!hasKernel(input, scale, dialect, outputType)) {
-    return composed(input, scale, shift, dialect, outputType);
+    return composedNorm(input, scale, shift, dialect.form(), outputType);
   }
   return forwardPass(input, scale, shift, dialect, outputType).output;
 }
@@ -203,7 +186,7 @@ at::Tensor layerNormAutograd(const at::Tensor& input, const at::Tensor& scale,
   checkArguments(input, scale, shift, dialect);
   const auto outputType = resultType(op, results, input);
   if (!hasKernel(input, scale, dialect, outputType)) {
-    return composed(input, scale, shift, dialect, outputType);
+    return composedNorm(input, scale, shift, dialect.form(), outputType);
   }
   if (mustRecord({input, scale, shift})) {
     return LayerNormFunction::apply(input, scale, shift, dialect, outputType);
@@ -217,7 +200,7 @@ at::Tensor layerNormReference(const at::Tensor& input, const at::Tensor& scale,
                               std::string_view results) {
   const Dialect dialect{eps, sampleStd, epsOutside};
   checkArguments(input, scale, shift, dialect);
-  return composed(input, scale, shift, dialect, resultType(op, results, input));
+  return composedNorm(input, scale, shift, dialect.form(), resultType(op, results, input));
 }
 
 }  // namespace

@@ -1,7 +1,10 @@
 #include "norm.h"
 
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
+#include <ATen/ops/std.h>
+#include <ATen/ops/var.h>
 #include <ATen/ops/zeros.h>
 
 #include <tuple>
@@ -198,6 +201,28 @@ DroppedSumNormGradients droppedSumNormBackward(const at::Tensor& gradOutput,
       gradOutput, optional(gradSum), sum, p, seed.number, seed.optionalSlot(), inputType, scale,
       mean, std, form.eps, form.sampleStd, form.epsOutside, form.centred, wantsParameters);
   return {dropped, {gradient, gradScale, gradShift}};
+}
+
+at::Tensor composedNorm(const at::Tensor& input, const at::Tensor& scale, const at::Tensor& shift,
+                        const NormForm& form, at::ScalarType outputType) {
+  const auto x = widened(input);
+  if (!form.centred) {
+    const auto reciprocal = ((x * x).mean({-1}, /*keepdim=*/true) + form.eps).rsqrt();
+    return (x * reciprocal * widened(scale)).to(outputType);
+  }
+  const auto shifted = [&](const at::Tensor& scaled) {
+    return (shift.defined() ? scaled + widened(shift) : scaled).to(outputType);
+  };
+  // Without rows there is no spread to take, and at::var would print a warning.
+  if (input.numel() == 0) return shifted(x * widened(scale));
+  const int64_t correction = form.sampleStd ? 1 : 0;
+  const auto mean = x.mean({-1}, /*keepdim=*/true);
+  // at::std defines its own gradient as 0 where the standard deviation is 0, which a square root of
+  // the variance would not.
+  const auto spread =
+      form.epsOutside ? at::std(x, /*dim=*/{-1}, correction, /*keepdim=*/true) + form.eps
+                      : (at::var(x, /*dim=*/{-1}, correction, /*keepdim=*/true) + form.eps).sqrt();
+  return shifted(widened(scale) * (x - mean) / spread);
 }
 
 void defineNormDeviceOps(torch::Library& library) {

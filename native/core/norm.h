@@ -77,6 +77,11 @@ DroppedSumNormGradients droppedSumNormBackward(const at::Tensor& gradOutput,
                                                const at::Tensor& std, const NormForm& form,
                                                bool wantsParameters);
 
+/// The norm of `input` in plain ops, differentiable as often as wanted; the readable form of
+/// normForward.
+at::Tensor composedNorm(const at::Tensor& input, const at::Tensor& scale, const at::Tensor& shift,
+                        const NormForm& form, at::ScalarType outputType);
+
 void defineNormDeviceOps(torch::Library& library);
 
 }  // namespace torchformer::core

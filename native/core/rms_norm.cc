@@ -47,14 +47,6 @@ NormForm formOf(double eps) {
   return {eps, /*sampleStd=*/false, /*epsOutside=*/false, /*centred=*/false};
 }
 
-/// The formula in plain ops, differentiable as often as wanted.
-at::Tensor composed(const at::Tensor& input, const at::Tensor& scale, double eps,
-                    at::ScalarType outputType) {
-  const auto x = widened(input);
-  const auto reciprocal = ((x * x).mean({-1}, /*keepdim=*/true) + eps).rsqrt();
-  return (x * reciprocal * widened(scale)).to(outputType);
-}
-
 struct RmsNormFunction : torch::autograd::Function<RmsNormFunction> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& input,
                             const at::Tensor& scale, double eps, at::ScalarType outputType) {
@@ -79,7 +71,7 @@ struct RmsNormFunction : torch::autograd::Function<RmsNormFunction> {
           static_cast<at::ScalarType>(context->saved_data["output_type"].toInt());
       auto found = differentiableGradients(
           [&](const variable_list& inputs) -> variable_list {
-            return {composed(inputs[0], inputs[1], eps, outputType)};
+            return {composedNorm(inputs[0], inputs[1], {}, formOf(eps), outputType)};
           },
           {input, scale}, gradients);
       result[0] = found[0];
@@ -99,7 +91,8 @@ at::Tensor rmsNorm(const at::Tensor& input, const at::Tensor& scale, double eps,
                    std::string_view results) {
   checkArguments(input, scale, eps);
   const auto outputType = resultType(op, results, input);
-  if (!hasNormKernels(input)) return composed(input, scale, eps, outputType);
+  if (!hasNormKernels(input))
+    return composedNorm(input, scale, /*shift=*/{}, formOf(eps), outputType);
   return normForward(input, scale, /*shift=*/{}, formOf(eps), outputType).output;
 }
 
@@ -107,7 +100,8 @@ at::Tensor rmsNormAutograd(const at::Tensor& input, const at::Tensor& scale, dou
                            std::string_view results) {
   checkArguments(input, scale, eps);
   const auto outputType = resultType(op, results, input);
-  if (!hasNormKernels(input)) return composed(input, scale, eps, outputType);
+  if (!hasNormKernels(input))
+    return composedNorm(input, scale, /*shift=*/{}, formOf(eps), outputType);
   if (mustRecord({input, scale})) return RmsNormFunction::apply(input, scale, eps, outputType);
   const at::AutoDispatchBelowADInplaceOrView belowAutograd;
   return normForward(input, scale, /*shift=*/{}, formOf(eps), outputType).output;
@@ -116,7 +110,7 @@ at::Tensor rmsNormAutograd(const at::Tensor& input, const at::Tensor& scale, dou
 at::Tensor rmsNormReference(const at::Tensor& input, const at::Tensor& scale, double eps,
                             std::string_view results) {
   checkArguments(input, scale, eps);
-  return composed(input, scale, eps, resultType(op, results, input));
+  return composedNorm(input, scale, /*shift=*/{}, formOf(eps), resultType(op, results, input));
 }
 
 }  // namespace
