@@ -105,7 +105,8 @@ export class CapturedSteps implements Steps {
     const learningRate = setRate(this.#settings, taken);
     const recording = known ?? this.#recorded(new BucketInputs(bucket, pad, this.#device), packed);
     this.#recordings.set(key, recording);
-    this.#prepare(recording, packed, tokens);
+    if (known !== null) known.inputs.load(packed, this.#tables);
+    this.#prepare(recording, tokens);
     recording.work.replay();
     this.#queued.expect(recording.numbers, { counts, tokens, learningRate, scale: 1 });
     return before;
@@ -125,9 +126,8 @@ export class CapturedSteps implements Steps {
     for (const tensor of [this.#slots, this.#inverseTokens, ...this.#rates]) tensor.dispose();
   }
 
-  /** Puts this batch and the numbers of its step into the tensors that are read. */
-  #prepare({ inputs, seeds }: Recording, packed: PackedBatch, tokens: number): void {
-    inputs.load(packed, this.#tables);
+  /** Puts the numbers of a step into the tensors that are read. */
+  #prepare({ seeds }: Recording, tokens: number): void {
     tidy(() => {
       this.#put(this.#inverseTokens, full([], 1 / tokens));
       this.#settings.optimizer.paramGroups.forEach(({ lr }, index) => {
