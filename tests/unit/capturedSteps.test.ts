@@ -20,6 +20,7 @@ import { inScope } from '../../dist/train/inScope.js';
 import { QueuedSteps } from '../../dist/train/queuedSteps.js';
 import { bucketOf, BucketInputs } from '../../dist/train/stepBuckets.js';
 import type { StepOutcome, Steps } from '../../dist/train/steps.js';
+import { stepSettings } from '../support/stepSettings.js';
 import {
   largestDifference,
   raggedPairs,
@@ -78,11 +79,7 @@ async function train(
   const count = { recorded: 0, replayed: 0 };
   let taken = 0;
   const settings = {
-    model,
-    optimizer,
-    parameters: model.parameters(),
-    pad: task.specialIds.pad,
-    dtype: 'float32' as const,
+    ...stepSettings(model, task.specialIds, optimizer),
     clip,
     schedule: (step: number) => 1e-3 * step,
     stepsTaken: () => taken,
@@ -148,16 +145,7 @@ describe('captured steps', () => {
     const optimizer = new Adam(model.parameters());
     const count = { recorded: 0, replayed: 0 };
     const steps = new CapturedSteps(
-      {
-        model,
-        optimizer,
-        parameters: model.parameters(),
-        pad: task.specialIds.pad,
-        dtype: 'float32',
-        clip: Infinity,
-        schedule: null,
-        stepsTaken: () => 0,
-      },
+      stepSettings(model, task.specialIds, optimizer),
       true,
       standIn(model, optimizer, count),
     );
@@ -174,16 +162,7 @@ describe('captured steps', () => {
     const { tensors } = memory();
     const model = tinyModel(task.tokenizer.vocabSize);
     const optimizer = new Adam(model.parameters());
-    const settings = {
-      model,
-      optimizer,
-      parameters: model.parameters(),
-      pad: task.specialIds.pad,
-      dtype: 'float32' as const,
-      clip: Infinity,
-      schedule: null,
-      stepsTaken: () => 0,
-    };
+    const settings = stepSettings(model, task.specialIds, optimizer);
     const steps = new CapturedSteps(
       settings,
       true,
@@ -239,16 +218,7 @@ describe('the bucket of a batch', () => {
 describe('what a recording could not see is looked at before', () => {
   const stepsOf = (model: Transformer, record?: ConstructorParameters<typeof CapturedSteps>[2]) => {
     const optimizer = new Adam(model.parameters());
-    const settings = {
-      model,
-      optimizer,
-      parameters: model.parameters(),
-      pad: task.specialIds.pad,
-      dtype: 'float32' as const,
-      clip: Infinity,
-      schedule: null,
-      stepsTaken: () => 0,
-    };
+    const settings = stepSettings(model, task.specialIds, optimizer);
     const standingIn = standIn(model, optimizer, { recorded: 0, replayed: 0 });
     return new CapturedSteps(settings, true, record ?? standingIn);
   };

@@ -4,6 +4,7 @@ import { Adam, AdamW, manualSeed, memory, noGrad, type Batch, type Transformer }
 import { inScope } from '../../dist/train/inScope.js';
 import { QueuedSteps } from '../../dist/train/queuedSteps.js';
 import { ImmediateSteps, type StepOutcome, type Steps } from '../../dist/train/steps.js';
+import { stepSettings } from '../support/stepSettings.js';
 import {
   firstBatches,
   largestDifference,
@@ -39,11 +40,7 @@ async function train({ make, optimizer, clip = Infinity, faultAt, steps = 6 }: R
   const outcomes: StepOutcome[] = [];
   let taken = 0;
   const runner = make({
-    model,
-    optimizer: adam,
-    parameters: model.parameters(),
-    pad: task.specialIds.pad,
-    dtype: 'float32',
+    ...stepSettings(model, task.specialIds, adam),
     clip,
     schedule: (step) => 1e-3 * step,
     stepsTaken: () => taken,
@@ -63,19 +60,6 @@ async function train({ make, optimizer, clip = Infinity, faultAt, steps = 6 }: R
   }
   note(await runner.finish());
   return { outcomes, weights: weightsOf(model) } satisfies Run;
-}
-
-function settingsOf(model: Transformer) {
-  return {
-    model,
-    optimizer: new Adam(model.parameters()),
-    parameters: model.parameters(),
-    pad: task.specialIds.pad,
-    dtype: 'float32' as const,
-    clip: Infinity,
-    schedule: null,
-    stepsTaken: () => 0,
-  };
 }
 
 const immediate: RunOptions['make'] = (settings) => new ImmediateSteps(settings);
@@ -115,7 +99,7 @@ describe('queued steps', () => {
   });
 
   it('tell the outcome of a step when the next one is given', async () => {
-    const steps = queued(settingsOf(tinyModel(task.tokenizer.vocabSize)));
+    const steps = queued(stepSettings(tinyModel(task.tokenizer.vocabSize), task.specialIds));
     const [first, second] = [...firstBatches(task, 8, 4)] as [Batch, Batch];
     expect(await steps.take([first])).toEqual([]);
     expect(await steps.take([second])).toMatchObject([{ kind: 'taken', tokens: first.ntokens }]);
@@ -153,7 +137,7 @@ describe('a queued step whose loss is not finite', () => {
 
 it('queued steps leave no tensor behind', async () => {
   const model = tinyModel(task.tokenizer.vocabSize);
-  const steps = queued(settingsOf(model));
+  const steps = queued(stepSettings(model, task.specialIds));
   const list: Batch[] = [...firstBatches(task, 24, 4)];
   const counts: number[] = [];
   for (const batch of list) {
