@@ -1,9 +1,9 @@
 /** The flags of `torchformer train` that choose the model. */
 import { Option, type Command } from 'commander';
-import { modelChoices } from '../nn/modelOptions.js';
-import type { ModelOptions, Positions, Tie } from '../nn/modelOptions.js';
-import type { Activation } from '../nn/positionwiseFeedForward.js';
-import type { NormOrder } from '../nn/sublayerConnection.js';
+import { modelChoices } from '../nn/model/modelOptions.js';
+import type { ModelOptions, Positions, Tie } from '../nn/model/modelOptions.js';
+import type { Activation } from '../nn/layers/positionwiseFeedForward.js';
+import type { NormOrder } from '../nn/model/sublayerConnection.js';
 import { integer, probability } from './flagValues.js';
 
 export interface ModelFlags {

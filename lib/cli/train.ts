@@ -8,7 +8,7 @@ import { describeReport, type DataReport } from '../data/report.js';
 import { describeSpecialIds, findSpecialIds } from '../data/specialIds.js';
 import { Tokenizer } from '../data/tokenizer.js';
 import { trainBpe } from '../data/trainTokenizer.js';
-import { makeModel } from '../nn/makeModel.js';
+import { makeModel } from '../nn/model/makeModel.js';
 import { counted } from '../runtime/counted.js';
 import { noam } from '../optim/schedule.js';
 import { ones } from '../tensor/create.js';

@@ -1,4 +1,4 @@
-import { paddingMask, targetMask } from '../nn/mask.js';
+import { paddingMask, targetMask } from '../nn/attention/mask.js';
 import { checkArray, checkInteger } from '../runtime/options.js';
 import { tensor } from '../tensor/create.js';
 import { call } from '../tensor/dispatch.js';

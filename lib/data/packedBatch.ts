@@ -1,4 +1,4 @@
-import { PackedSequences } from '../nn/packedSequences.js';
+import { PackedSequences } from '../nn/packed/packedSequences.js';
 import { tensor } from '../tensor/create.js';
 import type { Tensor } from '../tensor/tensor.js';
 import type { TokenPair } from './dataset.js';

@@ -8,8 +8,8 @@ import { callTensor } from '../tensor/dispatch.js';
 import { tidy } from '../tensor/scope.js';
 import type { Tensor } from '../tensor/tensor.js';
 import { checkIds } from '../nn/check.js';
-import type { Transformer } from '../nn/transformer.js';
-import { checkModel } from '../nn/checkModel.js';
+import type { Transformer } from '../nn/model/transformer.js';
+import { checkModel } from '../nn/model/checkModel.js';
 import { checkMaxLength } from './positionLimit.js';
 import { RecomputingStepDecoder, type StepDecoder } from './stepDecoder.js';
 

@@ -6,9 +6,9 @@ import { cat, full } from '../tensor/create.js';
 import { keep, tidy } from '../tensor/scope.js';
 import type { Tensor } from '../tensor/tensor.js';
 import { checkIds } from '../nn/check.js';
-import { subsequentMask } from '../nn/mask.js';
-import type { Transformer } from '../nn/transformer.js';
-import { checkModel } from '../nn/checkModel.js';
+import { subsequentMask } from '../nn/attention/mask.js';
+import type { Transformer } from '../nn/model/transformer.js';
+import { checkModel } from '../nn/model/checkModel.js';
 
 /**
  * What a search (greedy, beam) needs of a model. Rows are the targets still being written; all

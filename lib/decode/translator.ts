@@ -6,9 +6,9 @@ import { checkSpecialIds, type SpecialIds } from '../data/specialIds.js';
 import type { Tokenizer } from '../data/tokenizer.js';
 import { loadModel } from '../io/checkpoint.js';
 import { checkpointFault } from '../io/safetensorsHeader.js';
-import { paddingMask } from '../nn/mask.js';
-import { sharedVocabSize } from '../nn/modelOptions.js';
-import type { Transformer } from '../nn/transformer.js';
+import { paddingMask } from '../nn/attention/mask.js';
+import { sharedVocabSize } from '../nn/model/modelOptions.js';
+import type { Transformer } from '../nn/model/transformer.js';
 import {
   checkInteger,
   checkOptions,
@@ -20,7 +20,7 @@ import {
 } from '../runtime/options.js';
 import { checkDevice, type DeviceChoice } from '../tensor/device.js';
 import { tidy } from '../tensor/scope.js';
-import { checkModel } from '../nn/checkModel.js';
+import { checkModel } from '../nn/model/checkModel.js';
 import { greedy, type Decoded } from './greedy.js';
 import { checkMaxLength, sourceLimit } from './positionLimit.js';
 

@@ -7,20 +7,20 @@
  */
 import { checkInteger, checkOptions, orDefault } from '../runtime/options.js';
 import type { Tensor } from '../tensor/tensor.js';
-import { checkHeads } from '../nn/heads.js';
-import { LayerNorm as AnyLayerNorm } from '../nn/layerNorm.js';
-import type { Linear } from '../nn/linear.js';
-import type { ModuleList } from '../nn/containers.js';
-import type { EmptyRows } from '../nn/mask.js';
-import { MultiHeadedAttention } from '../nn/multiHeadedAttention.js';
-import type { NormOptions } from '../nn/norm.js';
-import type { Parameter } from '../nn/parameter.js';
-import { PositionwiseFeedForward } from '../nn/positionwiseFeedForward.js';
-import { SublayerConnection } from '../nn/sublayerConnection.js';
-import type { NormOrder } from '../nn/sublayerConnection.js';
+import { checkHeads } from '../nn/attention/heads.js';
+import { LayerNorm as AnyLayerNorm } from '../nn/layers/layerNorm.js';
+import type { Linear } from '../nn/layers/linear.js';
+import type { ModuleList } from '../nn/module/containers.js';
+import type { EmptyRows } from '../nn/attention/mask.js';
+import { MultiHeadedAttention } from '../nn/attention/multiHeadedAttention.js';
+import type { NormOptions } from '../nn/layers/norm.js';
+import type { Parameter } from '../nn/module/parameter.js';
+import { PositionwiseFeedForward } from '../nn/layers/positionwiseFeedForward.js';
+import { SublayerConnection } from '../nn/model/sublayerConnection.js';
+import type { NormOrder } from '../nn/model/sublayerConnection.js';
 
-export { attention } from '../nn/attention.js';
-export { clone } from '../nn/clones.js';
+export { attention } from '../nn/attention/attention.js';
+export { clone } from '../nn/module/clones.js';
 
 /** Its norm, for other modules: `makeModel(vocabSize, { norm: seed000.norm })`. */
 export const norm = {

@@ -1,7 +1,7 @@
 /** `config.json` of a model folder: what besides the weights makes the model. */
 import { checkSpecialIds, type SpecialIds } from '../data/specialIds.js';
-import { checkedConfig, sharedVocabSize } from '../nn/modelOptions.js';
-import type { ModelConfig, VocabSize } from '../nn/modelOptions.js';
+import { checkedConfig, sharedVocabSize } from '../nn/model/modelOptions.js';
+import type { ModelConfig, VocabSize } from '../nn/model/modelOptions.js';
 import { describe } from '../runtime/options.js';
 import { checkpointFault } from './safetensorsHeader.js';
 

@@ -4,8 +4,8 @@ import { describe } from '../runtime/options.js';
 import { currentResults } from '../tensor/autocast.js';
 import { checkTensor, formatShape } from '../tensor/check.js';
 import type { Tensor } from '../tensor/tensor.js';
-import type { Module } from './module.js';
-import { isModule } from './registration.js';
+import type { Module } from './module/module.js';
+import { isModule } from './module/registration.js';
 
 /**
  * Checks an input whose last dimension has a fixed size and that meets a weight. Under `autocast` it

@@ -1,33 +1,37 @@
 /** Modules, masks and losses: everything that models are built from. */
-export { attention, type AttentionOptions } from './attention.js';
-export { attentionMaps, type AttentionMaps, type AttentionMapsInput } from './attentionMaps.js';
-export { clone, clones } from './clones.js';
-export { ModuleList, Sequential, type NamedModules } from './containers.js';
-export { Decoder, DecoderLayer } from './decoder.js';
-export { Dropout } from './dropout.js';
-export { Embedding } from './embedding.js';
-export { Encoder, EncoderLayer } from './encoder.js';
-export { Generator } from './generator.js';
-export type { BackwardHook, ForwardHook, ForwardPreHook, HookOptions } from './hooks.js';
+export { attention, type AttentionOptions } from './attention/attention.js';
+export {
+  attentionMaps,
+  type AttentionMaps,
+  type AttentionMapsInput,
+} from './model/attentionMaps.js';
+export { clone, clones } from './module/clones.js';
+export { ModuleList, Sequential, type NamedModules } from './module/containers.js';
+export { Decoder, DecoderLayer } from './model/decoder.js';
+export { Dropout } from './layers/dropout.js';
+export { Embedding } from './layers/embedding.js';
+export { Encoder, EncoderLayer } from './model/encoder.js';
+export { Generator } from './model/generator.js';
+export type { BackwardHook, ForwardHook, ForwardPreHook, HookOptions } from './module/hooks.js';
 /** Initial values for parameters, in place: uniform, normal, constant, Xavier's and Kaiming's. */
-export * as init from './init.js';
-export { LayerNorm, type LayerNormOptions } from './layerNorm.js';
-export { type AttentionModule, type LayerOptions, type StackOptions } from './layerStack.js';
-export { LearnedPositions, type LearnedPositionsOptions } from './learnedPositions.js';
-export { Linear, type LinearOptions } from './linear.js';
+export * as init from './module/init.js';
+export { LayerNorm, type LayerNormOptions } from './layers/layerNorm.js';
+export { type AttentionModule, type LayerOptions, type StackOptions } from './model/layerStack.js';
+export { LearnedPositions, type LearnedPositionsOptions } from './layers/learnedPositions.js';
+export { Linear, type LinearOptions } from './layers/linear.js';
 export {
   linearCrossEntropy,
   type LinearCrossEntropy,
   type LinearCrossEntropyOptions,
-} from './linearCrossEntropy.js';
+} from './loss/linearCrossEntropy.js';
 export {
   StateDictError,
   type LoadStateOptions,
   type LoadStateResult,
   type StateSource,
-} from './loadState.js';
-export { crossEntropy, CrossEntropyLoss, type CrossEntropyOptions } from './loss.js';
-export { makeModel } from './makeModel.js';
+} from './module/loadState.js';
+export { crossEntropy, CrossEntropyLoss, type CrossEntropyOptions } from './loss/crossEntropy.js';
+export { makeModel } from './model/makeModel.js';
 export {
   booleanMask,
   combineMasks,
@@ -36,7 +40,7 @@ export {
   subsequentMask,
   targetMask,
   type EmptyRows,
-} from './mask.js';
+} from './attention/mask.js';
 export {
   type BiasOptions,
   type ModelConfig,
@@ -44,34 +48,37 @@ export {
   type Positions,
   type Tie,
   type VocabSize,
-} from './modelOptions.js';
-export { Module, type BufferForm, type TensorModule } from './module.js';
-export { ModuleDict } from './moduleDict.js';
-export type { NamedOptions } from './moduleTree.js';
-export type { FloatingDType, ModuleTarget } from './moveModule.js';
-export { MultiHeadedAttention, type MultiHeadedAttentionOptions } from './multiHeadedAttention.js';
-export { type Norm, type NormConfig, type NormNames, type NormOptions } from './norm.js';
-export { PackedMask, PackedSequences } from './packedSequences.js';
-export { isPackable } from './packable.js';
-export { Buffer, Parameter } from './parameter.js';
-export type { ModuleClass } from './paths.js';
+} from './model/modelOptions.js';
+export { Module, type BufferForm, type TensorModule } from './module/module.js';
+export { ModuleDict } from './module/moduleDict.js';
+export type { NamedOptions } from './module/moduleTree.js';
+export type { FloatingDType, ModuleTarget } from './module/moveModule.js';
+export {
+  MultiHeadedAttention,
+  type MultiHeadedAttentionOptions,
+} from './attention/multiHeadedAttention.js';
+export { type Norm, type NormConfig, type NormNames, type NormOptions } from './layers/norm.js';
+export { PackedMask, PackedSequences } from './packed/packedSequences.js';
+export { isPackable } from './packed/packable.js';
+export { Buffer, Parameter } from './module/parameter.js';
+export type { ModuleClass } from './module/paths.js';
 export {
   PositionalEncoding,
   type PositionalEncodingOptions,
   type PositionFormula,
-} from './positionalEncoding.js';
+} from './layers/positionalEncoding.js';
 export {
   PositionwiseFeedForward,
   type Activation,
   type PositionwiseFeedForwardOptions,
-} from './positionwiseFeedForward.js';
-export { RMSNorm, type RMSNormOptions } from './rmsNorm.js';
-export { RotaryPositions, type RotaryPositionsOptions } from './rotaryPositions.js';
+} from './layers/positionwiseFeedForward.js';
+export { RMSNorm, type RMSNormOptions } from './layers/rmsNorm.js';
+export { RotaryPositions, type RotaryPositionsOptions } from './layers/rotaryPositions.js';
 export {
   SublayerConnection,
   type NormOrder,
   type Sublayer,
   type SublayerConnectionOptions,
-} from './sublayerConnection.js';
-export { Transformer, type PackedInput } from './transformer.js';
-export { TransformerEmbedding } from './transformerEmbedding.js';
+} from './model/sublayerConnection.js';
+export { Transformer, type PackedInput } from './model/transformer.js';
+export { TransformerEmbedding } from './model/transformerEmbedding.js';

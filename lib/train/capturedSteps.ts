@@ -1,12 +1,12 @@
 /** Steps on a GPU that are recorded once for each size of batch and then replayed. */
 import type { Batch } from '../data/batch.js';
 import type { PackedBatch } from '../data/packedBatch.js';
-import { Embedding } from '../nn/embedding.js';
-import { linearCrossEntropy } from '../nn/linearCrossEntropy.js';
-import type { Module } from '../nn/module.js';
-import { isPackable } from '../nn/packable.js';
-import { isPositionTable } from '../nn/positionTable.js';
-import type { Transformer } from '../nn/transformer.js';
+import { Embedding } from '../nn/layers/embedding.js';
+import { linearCrossEntropy } from '../nn/loss/linearCrossEntropy.js';
+import type { Module } from '../nn/module/module.js';
+import { isPackable } from '../nn/packed/packable.js';
+import { isPositionTable } from '../nn/layers/positionTable.js';
+import type { Transformer } from '../nn/model/transformer.js';
 import type { Adam } from '../optim/adam.js';
 import { autocast } from '../tensor/autocast.js';
 import { noGrad } from '../tensor/autograd.js';

@@ -1,5 +1,5 @@
 import type { Batch } from '../data/batch.js';
-import { PackedSequences } from '../nn/packedSequences.js';
+import { PackedSequences } from '../nn/packed/packedSequences.js';
 import { checkInstance, checkInteger, checkObject } from '../runtime/options.js';
 import { checkTensor } from '../tensor/check.js';
 

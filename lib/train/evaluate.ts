@@ -1,7 +1,7 @@
 /** Validation: the loss of data that is not trained on. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { checkModel } from '../nn/checkModel.js';
-import type { Transformer } from '../nn/transformer.js';
+import { checkModel } from '../nn/model/checkModel.js';
+import type { Transformer } from '../nn/model/transformer.js';
 import {
   checkFunction,
   checkInteger,

@@ -6,7 +6,7 @@ import { saveFault, writeFileAtomically } from '../io/atomicFile.js';
 import { temporarySibling, releaseTemporary } from '../io/temporary.js';
 import { saveModel, type SaveModelOptions } from '../io/checkpoint.js';
 import { TorchError } from '../runtime/errors.js';
-import type { Transformer } from '../nn/transformer.js';
+import type { Transformer } from '../nn/model/transformer.js';
 import { lockRun, type RunLock } from './runLock.js';
 import { historyJson, type History } from './history.js';
 import { lossCurve } from './lossCurve.js';

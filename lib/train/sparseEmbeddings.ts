@@ -1,5 +1,5 @@
-import { Embedding } from '../nn/embedding.js';
-import type { Transformer } from '../nn/transformer.js';
+import { Embedding } from '../nn/layers/embedding.js';
+import type { Transformer } from '../nn/model/transformer.js';
 import { hasRowUpdate } from '../optim/adam.js';
 
 /**

@@ -1,7 +1,7 @@
 /** Batches made alike in size, so that a recorded step fits many of them. */
 import type { PackedBatch } from '../data/packedBatch.js';
 import { checkIdRange, copyRange } from '../nn/idRange.js';
-import { PackedSequences } from '../nn/packedSequences.js';
+import { PackedSequences } from '../nn/packed/packedSequences.js';
 import { full, zeros } from '../tensor/create.js';
 import type { Device } from '../tensor/device.js';
 import { movedTo } from '../tensor/movedTo.js';

@@ -1,6 +1,6 @@
 /** One optimizer step from a few batches, and what comes of it. */
 import type { Batch } from '../data/batch.js';
-import type { Transformer } from '../nn/transformer.js';
+import type { Transformer } from '../nn/model/transformer.js';
 import { clipGradNorm } from '../optim/clipGradNorm.js';
 import type { Schedule } from '../optim/schedule.js';
 import { autocast, type AutocastDType } from '../tensor/autocast.js';

@@ -1,9 +1,9 @@
 /** The training loop. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { checkSpecialIds } from '../data/specialIds.js';
-import { checkModel } from '../nn/checkModel.js';
+import { checkModel } from '../nn/model/checkModel.js';
 import { Translator } from '../decode/translator.js';
-import type { Transformer } from '../nn/transformer.js';
+import type { Transformer } from '../nn/model/transformer.js';
 import { Adam } from '../optim/adam.js';
 import type { Schedule } from '../optim/schedule.js';
 import { TorchError } from '../runtime/errors.js';

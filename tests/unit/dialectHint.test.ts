@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { LayerNorm, makeModel, seed000, seed002, SublayerConnection } from 'torchformer';
 import type { Module, NormOptions } from 'torchformer';
-import { dialectOf, normHint } from '../../dist/nn/dialectHint.js';
+import { dialectOf, normHint } from '../../dist/nn/module/dialectHint.js';
 
 function keysOf(module: Module): string[] {
   return [...module.stateDict().keys()];

@@ -31,7 +31,7 @@ import {
   tidy,
 } from 'torchformer';
 import type { ModelOptions, NormOptions, NormOrder, Tensor, Transformer } from 'torchformer';
-import { waitForNormsOnCpu } from '../../dist/nn/residualStream.js';
+import { waitForNormsOnCpu } from '../../dist/nn/model/residualStream.js';
 import { largestDifference, numbers, randomDoubles } from '../support/numbers.js';
 
 beforeEach(() => {

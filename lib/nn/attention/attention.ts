@@ -1,0 +1,114 @@
+import { checkOptions, checkProbability, orDefault } from '../../runtime/options.js';
+import { checkBoolean, checkTensor, formatShape } from '../../tensor/check.js';
+import { call } from '../../tensor/dispatch.js';
+import { tidy } from '../../tensor/scope.js';
+import type { Tensor } from '../../tensor/tensor.js';
+import { checkAlike } from '../check.js';
+import { Dropout } from '../layers/dropout.js';
+import { checkEmptyRows, fitMask, fromAdditiveMask } from './mask.js';
+import type { EmptyRows, ScoreSizes } from './mask.js';
+
+/** Options of {@link attention}; the defaults drop nothing and block nothing. */
+export interface AttentionOptions {
+  /** which keys each query may attend (non-zero: yes); shapes and dtypes as in mask.ts */
+  mask?: Tensor | null;
+  /** instead of `mask`: 0 where a key may be attended, -Infinity where not */
+  additiveMask?: Tensor | null;
+  /** probability of a weight to be dropped, or a Dropout module whose mode counts; default 0 */
+  dropout?: number | Dropout;
+  /** false turns a `dropout` given as a number off; default true */
+  training?: boolean;
+  /** weights of a query that may attend nothing; default `'uniform'` */
+  emptyRows?: EmptyRows;
+  /** whether the weights are wanted; never changes the output; default true */
+  needWeights?: boolean;
+}
+
+/**
+ * Scaled dot-product attention, softmax(query · keyᵀ / √Dk) · value (paper, section 3.2.1): one
+ * native op.
+ *
+ * @param query `[B, H, Sq, Dk]` or `[B, Sq, Dk]`
+ * @param key `[B, H, Sk, Dk]` or `[B, Sk, Dk]`
+ * @param value `[B, H, Sk, Dv]` or `[B, Sk, Dv]`
+ * @returns the output `[B, H, Sq, Dv]` or `[B, Sq, Dv]`, and the weights after dropout
+ *   `[B, H, Sq, Sk]` or `[B, Sq, Sk]` (null when not wanted)
+ * @throws RangeError naming both shapes that do not fit, TypeError for dtypes, devices, options
+ */
+export function attention(
+  query: Tensor,
+  key: Tensor,
+  value: Tensor,
+  options: AttentionOptions = {},
+): [output: Tensor, weights: Tensor | null] {
+  checkOptions('attention', options, optionNames);
+  const sizes = scoreSizes(query, key, value);
+  const emptyRows = checkEmptyRows('attention', orDefault(options.emptyRows, 'uniform'));
+  const probability = dropProbability(options);
+  checkBoolean('attention', 'needWeights', options.needWeights);
+  return tidy(() => {
+    const mask = givenMask(options);
+    return call(
+      'torchformer::attention',
+      query,
+      key,
+      value,
+      mask === null ? null : fitMask('attention', mask, sizes, query),
+      probability,
+      { empty_rows: emptyRows, need_weights: options.needWeights ?? true },
+    ) as [Tensor, Tensor | null];
+  });
+}
+
+const optionNames = ['mask', 'additiveMask', 'dropout', 'training', 'emptyRows', 'needWeights'];
+
+function givenMask({ mask, additiveMask }: AttentionOptions): Tensor | null {
+  if (additiveMask === undefined || additiveMask === null) return mask ?? null;
+  if (mask !== undefined && mask !== null) {
+    throw new TypeError(
+      'attention: give mask or additiveMask, not both; combineMasks(mask, fromAdditiveMask(…)) joins them',
+    );
+  }
+  return fromAdditiveMask(additiveMask);
+}
+
+function dropProbability({ dropout = 0, training }: AttentionOptions): number {
+  checkBoolean('attention', 'training', training);
+  if (dropout instanceof Dropout) return training === false ? 0 : dropout.activeProbability;
+  checkProbability('attention', 'dropout', dropout);
+  return training === false ? 0 : dropout;
+}
+
+/** Checks the three shapes against each other. */
+function scoreSizes(query: Tensor, key: Tensor, value: Tensor): ScoreSizes {
+  checkTensor('attention', 'query', query);
+  checkTensor('attention', 'key', key);
+  checkTensor('attention', 'value', value);
+  checkAlike('attention', 'key', key, 'the queries', query);
+  checkAlike('attention', 'value', value, 'the queries', query);
+  const [q, k, v] = [query.shape, key.shape, value.shape];
+  const shapes = `query ${formatShape(q)}, key ${formatShape(k)}, value ${formatShape(v)}`;
+  if ((q.length !== 3 && q.length !== 4) || k.length !== q.length || v.length !== q.length) {
+    throw new RangeError(
+      `attention: query, key and value must all be [B, S, D] or all [B, H, S, D], got ${shapes}`,
+    );
+  }
+  const leading = (shape: readonly number[]) => shape.slice(0, -2).join();
+  if (leading(q) !== leading(k) || leading(q) !== leading(v)) {
+    throw new RangeError(`attention: batch and heads must be equal, got ${shapes}`);
+  }
+  if (q.at(-1) !== k.at(-1)) {
+    throw new RangeError(
+      `attention: query and key must have the same last dimension, got ${shapes}`,
+    );
+  }
+  if (k.at(-2) !== v.at(-2)) {
+    throw new RangeError(`attention: key and value must have the same length, got ${shapes}`);
+  }
+  return {
+    batch: q[0] as number,
+    heads: q.length === 4 ? (q[1] as number) : null,
+    queries: q.at(-2) as number,
+    keys: k.at(-2) as number,
+  };
+}

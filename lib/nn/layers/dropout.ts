@@ -1,0 +1,77 @@
+import { checkProbability } from '../../runtime/options.js';
+import { checkTensor } from '../../tensor/check.js';
+import { callTensor } from '../../tensor/dispatch.js';
+import type { Tensor } from '../../tensor/tensor.js';
+import { Module } from '../module/module.js';
+
+/**
+ * Zeroes elements at random in training mode and scales the others by 1 / (1 - p), so that the
+ * expected value stays; the identity in evaluation mode. As `torch.nn.Dropout`.
+ */
+export class Dropout extends Module {
+  /** Probability of an element to become 0. */
+  p: number;
+
+  /**
+   * @param p default 0.5 (PyTorch's)
+   * @throws RangeError unless 0 ≤ p ≤ 1
+   */
+  constructor(p = 0.5) {
+    super();
+    this.p = checkProbability('Dropout', 'p', p);
+  }
+
+  /** The probability in force: `p` in training mode, else 0. */
+  get activeProbability(): number {
+    return this.training ? this.p : 0;
+  }
+
+  /**
+   * @param input any shape, floating
+   * @returns the same shape; the very input when nothing is dropped
+   */
+  override forward(input: Tensor): Tensor {
+    checkTensor('Dropout', 'input', input);
+    const probability = checkProbability('Dropout', 'p', this.activeProbability);
+    return probability === 0 ? input : callTensor('torchformer::dropout', input, probability);
+  }
+
+  /**
+   * residual + forward(input), in one pass over memory where something is dropped.
+   *
+   * @param input any shape, floating
+   * @param residual the same shape and dtype; float32 beside an input of a half type too
+   * @returns the same shape
+   */
+  addTo(residual: Tensor, input: Tensor): Tensor {
+    checkTensor('Dropout', 'residual', residual);
+    checkTensor('Dropout', 'input', input);
+    // Hooks, and the forward of a subclass, have to be asked.
+    const isPlain = this.forward === Dropout.prototype.forward;
+    const probability = this.activeProbability;
+    const isFused = isPlain && probability > 0 && isSumLikeResidual(residual, input);
+    if (!isFused) return residual.add(this.forward(input));
+    checkProbability('Dropout', 'p', probability);
+    return callTensor('torchformer::dropout', input, probability, { residual });
+  }
+
+  protected override extraDescription(): string {
+    return `p=${this.p}, inplace=False`;
+  }
+}
+
+/**
+ * Whether residual + input has shape and dtype of the residual. Only such sums are made in one pass
+ * with what goes before or comes behind; others follow the rules of Tensor.add.
+ * @internal
+ */
+export function isSumLikeResidual(residual: Tensor, input: Tensor): boolean {
+  return (
+    (input.dtype === residual.dtype || isHalfBesideFloat(input, residual)) &&
+    String(input.shape) === String(residual.shape)
+  );
+}
+
+function isHalfBesideFloat(input: Tensor, residual: Tensor): boolean {
+  return residual.dtype === 'float32' && (input.dtype === 'bfloat16' || input.dtype === 'float16');
+}

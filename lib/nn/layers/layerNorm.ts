@@ -1,0 +1,128 @@
+import { checkInteger, checkOptions, orDefault } from '../../runtime/options.js';
+import { ones, zeros } from '../../tensor/create.js';
+import { currentResults } from '../../tensor/autocast.js';
+import { callTensor, callTensors } from '../../tensor/dispatch.js';
+import { tidy } from '../../tensor/scope.js';
+import type { Tensor } from '../../tensor/tensor.js';
+import { checkChoice, checkFeatures, checkPositive } from '../check.js';
+import { Module } from '../module/module.js';
+import { Parameter } from '../module/parameter.js';
+import { rememberRegistered } from '../module/registration.js';
+
+/** Options of {@link LayerNorm}; the defaults are seed 001's. */
+export interface LayerNormOptions {
+  /** keeps rows of equal values finite; default 1e-6 (seeds 000 and 001; PyTorch's is 1e-5) */
+  eps?: number;
+  /** divisor of the variance: the number of features (`'population'`, default) or one less */
+  deviation?: 'population' | 'sample';
+  /** eps under the root, beside the variance (`'inside'`, default), or added to the deviation */
+  epsPlacement?: 'inside' | 'outside';
+  /** names in state dicts; default `{ scale: 'a_2', shift: 'b_2' }` */
+  names?: { scale: string; shift: string };
+}
+
+/**
+ * Normalizes the last dimension to mean 0 and deviation 1, then scales and shifts it by learned
+ * vectors (Ba et al. 2016, section 3; in the paper behind each residual sum, section 3.1):
+ * `scale · (x - mean) / √(variance + eps) + shift`, or with eps outside
+ * `scale · (x - mean) / (deviation + eps) + shift`. One native op; half types are computed in
+ * float32.
+ *
+ * Definitions differ, and weights trained with one are silently wrong with another:
+ *
+ * | | deviation | epsPlacement | eps | names |
+ * |---|---|---|---|---|
+ * | seed 001 (default) | population | inside | 1e-6 | a_2, b_2 |
+ * | seed 000 | sample | outside | 1e-6 | k, b |
+ * | `torch.nn.LayerNorm`, seed 002 | population | inside | 1e-5 | weight, bias |
+ */
+export class LayerNorm extends Module {
+  /** `[features]`, starts as ones */
+  scale: Parameter;
+  /** `[features]`, starts as zeros */
+  shift: Parameter;
+  /** Size of the dimension that is normalized, the last one. */
+  readonly features: number;
+  /** Added under the root or to the deviation, as `epsPlacement` says. */
+  readonly eps: number;
+  /** Whether the variance divides by the number of features, or by one less. */
+  readonly deviation: 'population' | 'sample';
+  /** Whether eps is under the root, or added to the deviation. */
+  readonly epsPlacement: 'inside' | 'outside';
+  private readonly names: { readonly scale: string; readonly shift: string };
+
+  /** @throws RangeError, TypeError for a size or option out of range; one feature has no sample deviation */
+  constructor(features: number, options: LayerNormOptions = {}) {
+    super();
+    checkOptions('LayerNorm', options, ['eps', 'deviation', 'epsPlacement', 'names']);
+    this.features = checkInteger('LayerNorm', 'features', features, 1);
+    this.eps = checkPositive('LayerNorm', 'eps', orDefault(options.eps, 1e-6));
+    this.deviation = checkChoice(
+      'LayerNorm',
+      'deviation',
+      orDefault(options.deviation, 'population'),
+      ['population', 'sample'],
+    );
+    this.epsPlacement = checkChoice(
+      'LayerNorm',
+      'epsPlacement',
+      orDefault(options.epsPlacement, 'inside'),
+      ['inside', 'outside'],
+    );
+    if (this.deviation === 'sample' && features === 1) {
+      throw new RangeError(
+        "LayerNorm: features must be at least 2 for the 'sample' deviation (it divides by features - 1), got 1",
+      );
+    }
+    checkOptions('LayerNorm names', options.names, ['scale', 'shift']);
+    this.names = { scale: 'a_2', shift: 'b_2', ...options.names };
+    this.scale = tidy(() => new Parameter(ones([features])));
+    this.shift = tidy(() => new Parameter(zeros([features])));
+    rememberRegistered(this);
+  }
+
+  override stateNameOf(property: string): string {
+    if (property === 'scale' || property === 'shift') return this.names[property];
+    return super.stateNameOf(property);
+  }
+
+  /**
+   * @param input `[…, features]`
+   * @returns the same shape
+   * @throws RangeError for another last dimension, TypeError for another dtype or device
+   */
+  override forward(input: Tensor): Tensor {
+    checkFeatures('LayerNorm', 'input', input, this.features, this.scale);
+    return callTensor('torchformer::layer_norm', input, this.scale, this.shift, this.eps, {
+      sample_std: this.deviation === 'sample',
+      eps_outside: this.epsPlacement === 'outside',
+      results: currentResults(this.scale),
+    });
+  }
+
+  /**
+   * residual + dropout(addend), and {@link LayerNorm.forward} of it, in one op.
+   *
+   * @param residual `[…, features]`, as `forward` takes it
+   * @param addend the same shape and dtype; a half type beside a float32 residual too
+   * @param dropout probability of an element of `addend` to become 0
+   * @internal
+   */
+  forwardOfSum(residual: Tensor, addend: Tensor, dropout: number): [sum: Tensor, normed: Tensor] {
+    checkFeatures('LayerNorm', 'input', residual, this.features, this.scale);
+    const { scale, shift, eps } = this;
+    return callTensors('torchformer::add_norm', addend, residual, scale, shift, dropout, eps, {
+      sample_std: this.deviation === 'sample',
+      eps_outside: this.epsPlacement === 'outside',
+      results: currentResults(scale),
+    }) as [Tensor, Tensor];
+  }
+
+  protected override extraDescription(): string {
+    const dialect = [
+      this.deviation === 'sample' ? ", deviation='sample'" : '',
+      this.epsPlacement === 'outside' ? ", epsPlacement='outside'" : '',
+    ];
+    return `${this.features}, eps=${this.eps.toExponential()}${dialect.join('')}`;
+  }
+}

@@ -1,0 +1,74 @@
+import { checkInteger, checkOptions } from '../../runtime/options.js';
+import { checkBoolean } from '../../tensor/check.js';
+import { empty } from '../../tensor/create.js';
+import { currentProducts } from '../../tensor/autocast.js';
+import { callTensor } from '../../tensor/dispatch.js';
+import { tidy } from '../../tensor/scope.js';
+import type { Tensor } from '../../tensor/tensor.js';
+import { checkFeatures } from '../check.js';
+import { kaimingUniform_, uniform_ } from '../module/init.js';
+import { Module } from '../module/module.js';
+import { Parameter } from '../module/parameter.js';
+import { rememberRegistered } from '../module/registration.js';
+
+/** Options of {@link Linear}. */
+export interface LinearOptions {
+  /** adds a learned bias; default true */
+  bias?: boolean;
+}
+
+/** `x · weightᵀ + bias`, as `torch.nn.Linear`. */
+export class Linear extends Module {
+  /** `[outFeatures, inFeatures]` */
+  weight: Parameter;
+  /** `[outFeatures]`, or null without bias */
+  bias: Parameter | null;
+  /** Last dimension of the input. */
+  readonly inFeatures: number;
+  /** Last dimension of the result. */
+  readonly outFeatures: number;
+
+  /**
+   * Weights and bias start uniform in ±1/√inFeatures (PyTorch's default).
+   * @throws RangeError unless both sizes are positive integers
+   */
+  constructor(inFeatures: number, outFeatures: number, options: LinearOptions = {}) {
+    super();
+    checkOptions('Linear', options, ['bias']);
+    checkBoolean('Linear', 'bias', options.bias);
+    this.inFeatures = checkInteger('Linear', 'inFeatures', inFeatures, 1);
+    this.outFeatures = checkInteger('Linear', 'outFeatures', outFeatures, 1);
+    this.weight = tidy(() => new Parameter(empty([outFeatures, inFeatures])));
+    kaimingUniform_(this.weight, Math.sqrt(5));
+    this.bias = null;
+    if (options.bias ?? true) {
+      const bound = 1 / Math.sqrt(inFeatures);
+      this.bias = uniform_(
+        tidy(() => new Parameter(empty([outFeatures]))),
+        -bound,
+        bound,
+      );
+    }
+    rememberRegistered(this);
+  }
+
+  /**
+   * @param input `[…, inFeatures]`
+   * @returns `[…, outFeatures]`
+   * @throws RangeError for another last dimension, TypeError for another dtype or device
+   */
+  override forward(input: Tensor): Tensor {
+    checkFeatures('Linear', 'input', input, this.inFeatures, this.weight);
+    const products = currentProducts(this.weight);
+    return products === 'own'
+      ? callTensor('torchformer::linear', input, this.weight, this.bias)
+      : callTensor('torchformer::linear', input, this.weight, this.bias, { products });
+  }
+
+  protected override extraDescription(): string {
+    return (
+      `in_features=${this.inFeatures}, out_features=${this.outFeatures}, ` +
+      `bias=${this.bias === null ? 'False' : 'True'}`
+    );
+  }
+}

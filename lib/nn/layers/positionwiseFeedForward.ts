@@ -1,0 +1,101 @@
+import { checkOptions, orDefault } from '../../runtime/options.js';
+import { checkBoolean } from '../../tensor/check.js';
+import { currentProducts } from '../../tensor/autocast.js';
+import { callTensor } from '../../tensor/dispatch.js';
+import type { Tensor } from '../../tensor/tensor.js';
+import { checkChoice, checkFeatures } from '../check.js';
+import { Dropout } from './dropout.js';
+import { Linear } from './linear.js';
+import { Module } from '../module/module.js';
+import { rememberRegistered } from '../module/registration.js';
+
+/** Between the two layers of a feed-forward, see {@link PositionwiseFeedForward}. */
+export type Activation = 'relu' | 'gelu' | 'swiglu';
+
+/** Options of {@link PositionwiseFeedForward}. */
+export interface PositionwiseFeedForwardOptions {
+  /** between activation and the last layer; default 0.1 (seed 001) */
+  dropout?: number;
+  /** default `'relu'` (the paper's and the seeds') */
+  activation?: Activation;
+  /** biases in all of its linear layers; default true */
+  bias?: boolean;
+}
+
+/**
+ * Two linear layers at each position (paper, section 3.3), one native op:
+ *
+ * - `'relu'`: w2(dropout(relu(w1(x))));
+ * - `'gelu'`: w2(dropout(gelu(w1(x)))), gelu(x) = x · Φ(x) exactly (Hendrycks and Gimpel 2016);
+ * - `'swiglu'`: w2(dropout(silu(w1(x)) · w3(x))), silu(x) = x · sigmoid(x) (Shazeer 2020): half as
+ *   many parameters more at the same dFf.
+ */
+export class PositionwiseFeedForward extends Module {
+  static override readonly stateNames = { w1: 'w_1', w2: 'w_2', w3: 'w_3' };
+
+  /** `[dModel]` to `[dFf]` */
+  w1: Linear;
+  /** `[dFf]` to `[dModel]` */
+  w2: Linear;
+  /** `[dModel]` to `[dFf]`; null unless the activation is `'swiglu'` */
+  w3: Linear | null;
+  /** Of what the activation gives. */
+  dropout: Dropout;
+  /** Between the layers, see the class. */
+  readonly activation: Activation;
+
+  /**
+   * @param dModel size of the vectors that go in and come out
+   * @param dFf size between the layers; the paper's is 4 · dModel
+   * @throws RangeError for sizes that are no positive integers, or dropout outside 0 to 1;
+   *   TypeError for another activation
+   */
+  constructor(dModel: number, dFf: number, options: PositionwiseFeedForwardOptions = {}) {
+    super();
+    const owner = 'PositionwiseFeedForward';
+    checkOptions(owner, options, ['dropout', 'activation', 'bias']);
+    checkBoolean(owner, 'bias', options.bias);
+    this.activation = checkChoice(
+      owner,
+      'activation',
+      orDefault(options.activation, 'relu'),
+      activations,
+    );
+    const bias = options.bias ?? true;
+    this.w1 = new Linear(dModel, dFf, { bias });
+    this.w2 = new Linear(dFf, dModel, { bias });
+    this.w3 = this.activation === 'swiglu' ? new Linear(dModel, dFf, { bias }) : null;
+    this.dropout = new Dropout(orDefault(options.dropout, 0.1));
+    rememberRegistered(this);
+  }
+
+  /**
+   * @param input `[…, dModel]`
+   * @returns the same shape
+   * @throws RangeError for another last dimension, TypeError for another dtype or device
+   */
+  override forward(input: Tensor): Tensor {
+    const { w1, w2, w3, activation } = this;
+    checkFeatures('PositionwiseFeedForward', 'input', input, w1.inFeatures, w1.weight);
+    return callTensor(
+      'torchformer::feed_forward',
+      input,
+      w1.weight,
+      w1.bias,
+      w2.weight,
+      w2.bias,
+      this.dropout.activeProbability,
+      {
+        products: currentProducts(w1.weight),
+        ...(activation === 'relu' ? {} : { activation, w_3: w3?.weight, b_3: w3?.bias }),
+      },
+    );
+  }
+
+  protected override extraDescription(): string {
+    return this.activation === 'relu' ? '' : `activation='${this.activation}'`;
+  }
+}
+
+/** @internal */
+export const activations: readonly Activation[] = ['relu', 'gelu', 'swiglu'];

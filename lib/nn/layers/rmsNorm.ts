@@ -1,0 +1,73 @@
+import { checkInteger, checkOptions, orDefault } from '../../runtime/options.js';
+import { ones } from '../../tensor/create.js';
+import { currentResults } from '../../tensor/autocast.js';
+import { callTensor, callTensors } from '../../tensor/dispatch.js';
+import { tidy } from '../../tensor/scope.js';
+import type { Tensor } from '../../tensor/tensor.js';
+import { checkFeatures, checkPositive } from '../check.js';
+import { Module } from '../module/module.js';
+import { Parameter } from '../module/parameter.js';
+import { rememberRegistered } from '../module/registration.js';
+
+/** Options of {@link RMSNorm}. */
+export interface RMSNormOptions {
+  /** added to the mean square, under the root; default 1e-6 */
+  eps?: number;
+}
+
+/**
+ * Divides the last dimension by its root mean square and scales it by a learned vector; no mean is
+ * taken off and nothing is added (Zhang and Sennrich 2019): `weight · x / √(mean(x²) + eps)`, one
+ * native op. As `torch.nn.RMSNorm`, whose own default eps is the dtype's smallest step.
+ */
+export class RMSNorm extends Module {
+  /** `[features]`, starts as ones */
+  weight: Parameter;
+  /** Size of the dimension that is normalized, the last one. */
+  readonly features: number;
+  /** Added to the mean square, under the root. */
+  readonly eps: number;
+
+  /** @throws RangeError, TypeError for a size or eps out of range */
+  constructor(features: number, options: RMSNormOptions = {}) {
+    super();
+    checkOptions('RMSNorm', options, ['eps']);
+    this.features = checkInteger('RMSNorm', 'features', features, 1);
+    this.eps = checkPositive('RMSNorm', 'eps', orDefault(options.eps, 1e-6));
+    this.weight = tidy(() => new Parameter(ones([features])));
+    rememberRegistered(this);
+  }
+
+  /**
+   * @param input `[…, features]`
+   * @returns the same shape
+   * @throws RangeError for another last dimension, TypeError for another dtype or device
+   */
+  override forward(input: Tensor): Tensor {
+    checkFeatures('RMSNorm', 'input', input, this.features, this.weight);
+    return callTensor('torchformer::rms_norm', input, this.weight, this.eps, {
+      results: currentResults(this.weight),
+    });
+  }
+
+  /**
+   * residual + dropout(addend), and {@link RMSNorm.forward} of it, in one op.
+   *
+   * @param residual `[…, features]`, as `forward` takes it
+   * @param addend the same shape and dtype; a half type beside a float32 residual too
+   * @param dropout probability of an element of `addend` to become 0
+   * @internal
+   */
+  forwardOfSum(residual: Tensor, addend: Tensor, dropout: number): [sum: Tensor, normed: Tensor] {
+    checkFeatures('RMSNorm', 'input', residual, this.features, this.weight);
+    const { weight, eps } = this;
+    return callTensors('torchformer::add_norm', addend, residual, weight, null, dropout, eps, {
+      centred: false,
+      results: currentResults(weight),
+    }) as [Tensor, Tensor];
+  }
+
+  protected override extraDescription(): string {
+    return `${this.features}, eps=${this.eps.toExponential()}`;
+  }
+}

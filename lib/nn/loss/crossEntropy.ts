@@ -1,0 +1,121 @@
+import { checkInteger, checkOptions, describe } from '../../runtime/options.js';
+import { checkTensor, formatShape } from '../../tensor/check.js';
+import { callTensor } from '../../tensor/dispatch.js';
+import { tidy } from '../../tensor/scope.js';
+import type { Tensor } from '../../tensor/tensor.js';
+import { checkIds, checkSameDevice } from '../check.js';
+import { checkIdRange } from '../idRange.js';
+import { Module } from '../module/module.js';
+
+/** Options of {@link crossEntropy} and {@link CrossEntropyLoss}. */
+export interface CrossEntropyOptions {
+  /** targets with this id count nothing, usually the padding's; default null: every target counts */
+  ignoreIndex?: number | null;
+  /**
+   * `'sum'` (default, as seed 001 uses it: the caller divides by the tokens of the whole step),
+   * `'mean'` over the counted targets, `'none'`: one loss a target, 0 where ignored
+   */
+  reduction?: 'sum' | 'mean' | 'none';
+}
+
+/**
+ * -log softmax(input)[target], with `ignoreIndex` left out.
+ *
+ * `input` may be logits or log-probabilities: log-softmax does not change the latter. Give
+ * `model.generator.logits(x)`, so that it is computed once. float16 and bfloat16 inputs are
+ * computed in float32, and so is the result.
+ *
+ * Without any counted target the loss and its gradients are 0, never NaN.
+ *
+ * @param input `[…, classes]`, floating
+ * @param targets ids `[…]`, int64 or int32
+ * @returns a scalar, or `[…]` for reduction `'none'`
+ * @throws RangeError for shapes that do not fit, or a target outside the classes
+ */
+export function crossEntropy(
+  input: Tensor,
+  targets: Tensor,
+  options: CrossEntropyOptions = {},
+): Tensor {
+  const { ignoreIndex, reduction } = checkedOptions(options);
+  checkTensor('crossEntropy', 'input', input);
+  checkIds('crossEntropy', 'targets', targets);
+  checkSameDevice('crossEntropy', 'targets', targets, 'the inputs', input);
+  const shape = input.shape;
+  const classes = shape.at(-1);
+  if (classes === undefined || shape.slice(0, -1).join() !== targets.shape.join()) {
+    throw new RangeError(
+      `crossEntropy: input must be [..., classes] and targets [...], ` +
+        `got ${formatShape(shape)} and ${formatShape(targets.shape)}`,
+    );
+  }
+  return tidy(() => {
+    const flat = targets.reshape(-1).to({ dtype: 'int64' });
+    const counted = ignoreIndex === null ? null : flat.ne(ignoreIndex);
+    checkIdRange('crossEntropy', 'targets', counted === null ? flat : flat.mul(counted), classes);
+    const half = input.dtype === 'float16' || input.dtype === 'bfloat16';
+    const rows = (half ? input.to({ dtype: 'float32' }) : input).reshape(-1, classes);
+    const losses = callTensor(
+      'aten::cross_entropy_loss',
+      rows,
+      flat,
+      null,
+      nativeReductions[reduction === 'mean' ? 'sum' : reduction],
+      // Outside of all ids when nothing is to be ignored.
+      ignoreIndex ?? -1,
+    );
+    if (reduction === 'none') return losses.reshape(targets.shape);
+    if (reduction === 'sum') return losses;
+    const count = counted === null ? flat.numel : counted.sum().item();
+    return losses.div(Math.max(count, 1));
+  });
+}
+
+/** {@link crossEntropy} as a module, as `torch.nn.CrossEntropyLoss`. */
+export class CrossEntropyLoss extends Module {
+  /** Targets with this id count nothing; null: every target counts. */
+  readonly ignoreIndex: number | null;
+  /** Sum, mean over the counted targets, or one loss a target. */
+  readonly reduction: 'sum' | 'mean' | 'none';
+
+  /** @throws TypeError for options out of range */
+  constructor(options: CrossEntropyOptions = {}) {
+    super();
+    const { ignoreIndex, reduction } = checkedOptions(options);
+    this.ignoreIndex = ignoreIndex;
+    this.reduction = reduction;
+  }
+
+  /**
+   * See {@link crossEntropy}.
+   *
+   * @param input logits or log-probabilities `[…, classes]`
+   * @param targets ids `[…]`, int64 or int32
+   * @returns a scalar, or `[…]` for reduction `'none'`
+   * @throws RangeError for shapes that do not fit, or a target outside the classes
+   */
+  override forward(input: Tensor, targets: Tensor): Tensor {
+    const { ignoreIndex, reduction } = this;
+    return crossEntropy(input, targets, { ignoreIndex, reduction });
+  }
+}
+
+/** The numbers by which ATen knows the reductions. */
+const nativeReductions = { none: 0, sum: 2 } as const;
+
+function checkedOptions(options: CrossEntropyOptions): {
+  ignoreIndex: number | null;
+  reduction: 'sum' | 'mean' | 'none';
+} {
+  checkOptions('crossEntropy', options, ['ignoreIndex', 'reduction']);
+  const { ignoreIndex = null, reduction = 'sum' } = options;
+  if (ignoreIndex !== null) {
+    checkInteger('crossEntropy', 'ignoreIndex', ignoreIndex, Number.MIN_SAFE_INTEGER);
+  }
+  if (reduction !== 'sum' && reduction !== 'mean' && reduction !== 'none') {
+    throw new TypeError(
+      `crossEntropy: reduction must be 'sum', 'mean' or 'none', got ${describe(reduction)}`,
+    );
+  }
+  return { ignoreIndex, reduction };
+}

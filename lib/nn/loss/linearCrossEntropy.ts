@@ -1,0 +1,104 @@
+import {
+  checkInstance,
+  checkInteger,
+  checkOptions,
+  checkProbability,
+  orDefault,
+} from '../../runtime/options.js';
+import { checkTensor, formatShape } from '../../tensor/check.js';
+import { currentProducts } from '../../tensor/autocast.js';
+import { call } from '../../tensor/dispatch.js';
+import { tidy } from '../../tensor/scope.js';
+import type { Tensor } from '../../tensor/tensor.js';
+import { checkFeatures, checkFiniteNumber, checkIds, checkSameDevice } from '../check.js';
+import { checkIdRange, isKnownToFit } from '../idRange.js';
+import { Linear } from '../layers/linear.js';
+
+/** Options of {@link linearCrossEntropy}. */
+export interface LinearCrossEntropyOptions {
+  /** targets with this id count nothing, usually the padding's; default null: every target counts */
+  ignoreIndex?: number | null;
+  /** part of the target that is spread over all classes; default 0; the paper: 0.1 (section 5.4) */
+  labelSmoothing?: number;
+  /** what the sum is multiplied with, for example 1 / tokens; default 1 */
+  scale?: number;
+}
+
+/** What {@link linearCrossEntropy} gives. */
+export interface LinearCrossEntropy {
+  /** scale · sum of the losses of all rows, a scalar that gradients flow through */
+  readonly loss: Tensor;
+  /** -log of the probability of each target (smoothed with `labelSmoothing`), `[N]`, without graph */
+  readonly tokenLosses: Tensor;
+  /** Rows whose highest score, the first of equal ones, is their target's: int64 scalar. */
+  readonly correct: Tensor;
+}
+
+/**
+ * `crossEntropy(linear.forward(input), targets)` in one native op: the scores exist for
+ * a few rows at a time, never as a whole, and the gradients are made on the way. For the last layer
+ * of a model, whose scores would be its largest tensor.
+ *
+ * @param input `[N, inFeatures]`
+ * @param linear the last layer
+ * @param targets ids `[N]`, int64 or int32
+ * @throws RangeError for shapes that do not fit, or a target outside the classes; TypeError for
+ *   dtypes, devices, and a layer with hooks or a forward of its own
+ */
+export function linearCrossEntropy(
+  input: Tensor,
+  linear: Linear,
+  targets: Tensor,
+  options: LinearCrossEntropyOptions = {},
+): LinearCrossEntropy {
+  const owner = 'linearCrossEntropy';
+  checkOptions(owner, options, ['ignoreIndex', 'labelSmoothing', 'scale']);
+  const ignoreIndex = options.ignoreIndex ?? null;
+  if (ignoreIndex !== null) {
+    checkInteger(owner, 'ignoreIndex', ignoreIndex, Number.MIN_SAFE_INTEGER);
+  }
+  const labelSmoothing = checkProbability(
+    owner,
+    'labelSmoothing',
+    orDefault(options.labelSmoothing, 0),
+  );
+  const scale = checkFiniteNumber(owner, 'scale', orDefault(options.scale, 1));
+  checkInstance(owner, 'linear', linear, Linear, 'model.generator.proj');
+  if (linear.forward !== Linear.prototype.forward) {
+    throw new TypeError(
+      `${owner}: linear has hooks or a forward of its own, which one op cannot run; ` +
+        'use crossEntropy(linear.forward(input), targets)',
+    );
+  }
+  checkTensor(owner, 'input', input);
+  checkFeatures(owner, 'input', input, linear.inFeatures, linear.weight);
+  checkIds(owner, 'targets', targets);
+  checkSameDevice(owner, 'targets', targets, 'the inputs', input);
+  if (input.ndim !== 2 || targets.ndim !== 1 || input.shape[0] !== targets.shape[0]) {
+    throw new RangeError(
+      `${owner}: input must be [N, ${linear.inFeatures}] and targets [N], ` +
+        `got ${formatShape(input.shape)} and ${formatShape(targets.shape)}`,
+    );
+  }
+  const [loss, tokenLosses, correct] = tidy(() => {
+    const ids = targets.to({ dtype: 'int64' });
+    if (!isKnownToFit(targets, linear.outFeatures)) {
+      const counted = ignoreIndex === null ? targets : ids.mul(ids.ne(ignoreIndex));
+      checkIdRange(owner, 'targets', counted, linear.outFeatures);
+    }
+    return call(
+      'torchformer::linear_cross_entropy',
+      // Under autocast the layer before may give bfloat16, which float32 holds.
+      input.to({ dtype: linear.weight.dtype }),
+      linear.weight,
+      linear.bias,
+      ids,
+      // Outside of all ids when nothing is to be ignored.
+      ignoreIndex ?? -1,
+      labelSmoothing,
+      scale,
+      { products: currentProducts(linear.weight) },
+    ) as Tensor[];
+  }) as [Tensor, Tensor, Tensor];
+  return { loss, tokenLosses, correct };
+}

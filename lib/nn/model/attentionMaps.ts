@@ -1,0 +1,92 @@
+import { checkObject, describe } from '../../runtime/options.js';
+import { noGrad } from '../../tensor/autograd.js';
+import { tidy } from '../../tensor/scope.js';
+import type { Tensor } from '../../tensor/tensor.js';
+import type { AttentionModule } from './layerStack.js';
+import { MultiHeadedAttention } from '../attention/multiHeadedAttention.js';
+import { Transformer } from './transformer.js';
+
+/** What {@link attentionMaps} looks at; a `Batch` of the data layer is one. */
+export interface AttentionMapsInput {
+  /** source ids `[B, S]` */
+  readonly src: Tensor;
+  /** target ids `[B, T]` */
+  readonly tgt: Tensor;
+  /** as `Transformer.forward` takes it; default: all may be attended */
+  readonly srcMask?: Tensor | null;
+  /** as `Transformer.forward` takes it; default: all may be attended, later positions too */
+  readonly tgtMask?: Tensor | null;
+}
+
+/** Attention weights, a tensor for each layer; each row over the keys sums to 1. */
+export interface AttentionMaps {
+  /** the encoder's self-attention, each `[B, h, S, S]` */
+  readonly encoder: readonly Tensor[];
+  /** the decoder's self-attention, each `[B, h, T, T]` */
+  readonly decoder: readonly Tensor[];
+  /** attention of the target's positions to the source's, each `[B, h, T, S]` */
+  readonly source: readonly Tensor[];
+}
+
+/**
+ * The attention weights of all layers in one forward, for pictures: what each position looked at.
+ * Runs without dropout and without gradients, whatever the model's mode, and leaves the model as
+ * it was. The maps belong to the caller.
+ *
+ * ```ts
+ * const { source } = attentionMaps(model, batch);
+ * const lastLayer = source.at(-1)?.select(0, 0).mean(0).toArray(); // [T, S], heads averaged
+ * ```
+ *
+ * @throws TypeError for a model with attention modules other than MultiHeadedAttention, and
+ *   whatever `Transformer.forward` refuses
+ */
+export function attentionMaps(model: Transformer, input: AttentionMapsInput): AttentionMaps {
+  if (!(model instanceof Transformer)) {
+    throw new TypeError(`attentionMaps: model must be a Transformer, got ${describe(model)}`);
+  }
+  checkObject('attentionMaps', 'input', input, 'a Batch or { src, tgt, … }');
+  const encoderLayers = [...model.encoder.layers];
+  const decoderLayers = [...model.decoder.layers];
+  const places = {
+    encoder: encoderLayers.map(({ selfAttn }) => checked(selfAttn)),
+    decoder: decoderLayers.map(({ selfAttn }) => checked(selfAttn)),
+    source: decoderLayers.map(({ srcAttn }) => checked(srcAttn)),
+  };
+  const modes = model.modules().map((module) => ({ module, training: module.training }));
+  const kept = new Map(
+    Object.values(places)
+      .flat()
+      .map((module) => [module, { attn: module.attn, keepAttention: module.keepAttention }]),
+  );
+  try {
+    for (const module of kept.keys()) Object.assign(module, { attn: null, keepAttention: true });
+    model.eval();
+    return tidy(() => {
+      const { src, tgt, srcMask = null, tgtMask = null } = input;
+      noGrad(() => model.forward(src, tgt, srcMask, tgtMask));
+      // Handles of the caller's scope instead of those that the modules keep.
+      const maps = (modules: MultiHeadedAttention[]) =>
+        modules.map(({ attn }) => (attn as Tensor).detach());
+      return {
+        encoder: maps(places.encoder),
+        decoder: maps(places.decoder),
+        source: maps(places.source),
+      };
+    });
+  } finally {
+    for (const { module, training } of modes) module.training = training;
+    for (const [module, before] of kept) {
+      module.attn?.dispose();
+      Object.assign(module, before);
+    }
+  }
+}
+
+function checked(module: AttentionModule): MultiHeadedAttention {
+  if (module instanceof MultiHeadedAttention) return module;
+  throw new TypeError(
+    `attentionMaps: every attention of the model must be a MultiHeadedAttention, ` +
+      `got ${describe(module)}`,
+  );
+}

@@ -1,0 +1,169 @@
+import { checkOptions } from '../../runtime/options.js';
+import { tidy } from '../../tensor/scope.js';
+import type { Tensor } from '../../tensor/tensor.js';
+import { checkModule } from '../check.js';
+import { clones, intoClones } from '../module/clones.js';
+import type { ModuleList } from '../module/containers.js';
+import { finalNormOf, layerOptionNames } from './layerStack.js';
+import type { AttentionModule, LayerOptions, StackOptions } from './layerStack.js';
+import { layerMask } from '../packed/layerMask.js';
+import { refuseInvertedCausal } from '../attention/mask.js';
+import { Module } from '../module/module.js';
+import type { TensorModule } from '../module/module.js';
+import type { Norm } from '../layers/norm.js';
+import { PackedMask } from '../packed/packedSequences.js';
+import { rememberRegistered } from '../module/registration.js';
+import { ResidualStream } from './residualStream.js';
+import { SublayerConnection, throughConnection } from './sublayerConnection.js';
+
+/**
+ * Masked self-attention, attention to the encoder's result, then feed-forward, each in a residual
+ * connection (paper, section 3.1).
+ */
+export class DecoderLayer extends Module {
+  static override readonly stateNames: Readonly<Record<string, string>> = {
+    selfAttn: 'self_attn',
+    srcAttn: 'src_attn',
+    feedForward: 'feed_forward',
+  };
+
+  /** Among the target's positions; sublayer 0. In state dicts `self_attn`. */
+  selfAttn: AttentionModule;
+  /** From the target's positions to the encoder's result; sublayer 1. In state dicts `src_attn`. */
+  srcAttn: AttentionModule;
+  /**
+   * At each position alone, `[B, T, size]` to the same; sublayer 2. In state dicts `feed_forward`.
+   */
+  feedForward: TensorModule;
+  /** Three residual connections, each with a norm and a dropout of its own; they start equal. */
+  sublayers: ModuleList<SublayerConnection>;
+  /** dModel */
+  readonly size: number;
+
+  /**
+   * The modules given become parts of the layer; they are not copied.
+   *
+   * @param size dModel
+   * @param selfAttn from queries, keys and values `[B, T, size]` to `[B, T, size]`
+   * @param srcAttn from queries `[B, T, size]`, keys and values `[B, S, size]` to `[B, T, size]`
+   * @param feedForward from `[B, T, size]` to the same
+   * @throws TypeError for parts that are no modules; TypeError, RangeError for an option that
+   *   SublayerConnection refuses
+   */
+  constructor(
+    size: number,
+    selfAttn: AttentionModule,
+    srcAttn: AttentionModule,
+    feedForward: TensorModule,
+    options: LayerOptions = {},
+  ) {
+    super();
+    checkOptions('DecoderLayer', options, layerOptionNames);
+    checkModule('DecoderLayer', 'selfAttn', selfAttn);
+    checkModule('DecoderLayer', 'srcAttn', srcAttn);
+    checkModule('DecoderLayer', 'feedForward', feedForward);
+    this.selfAttn = selfAttn;
+    this.srcAttn = srcAttn;
+    this.feedForward = feedForward;
+    this.sublayers = intoClones(new SublayerConnection(size, options), 3);
+    this.size = size;
+    rememberRegistered(this);
+  }
+
+  /**
+   * @param input `[B, T, size]`
+   * @param memory the encoder's result, `[B, S, size]`
+   * @param srcMask which positions of `memory` may be attended, usually `[B, 1, S]`; null: all
+   * @param tgtMask which target positions each may attend, usually `[B, T, T]`; null: all
+   * @returns `[B, T, size]`
+   * @throws RangeError naming the shapes that do not fit, TypeError for dtypes and devices
+   */
+  override forward(
+    input: Tensor,
+    memory: Tensor,
+    srcMask: Tensor | PackedMask | null,
+    tgtMask: Tensor | PackedMask | null,
+  ): Tensor {
+    return tidy(() =>
+      throughSublayers(this, ResidualStream.of(input), memory, srcMask, tgtMask).sum(),
+    );
+  }
+}
+
+/** The stream behind one more layer. Hooks, and the forward of a subclass, have to be asked. */
+function throughLayer(
+  layer: DecoderLayer,
+  stream: ResidualStream,
+  memory: Tensor,
+  srcMask: Tensor | PackedMask | null,
+  tgtMask: Tensor | PackedMask | null,
+): ResidualStream {
+  return layer.forward === DecoderLayer.prototype.forward
+    ? tidy(() => throughSublayers(layer, stream, memory, srcMask, tgtMask))
+    : ResidualStream.of(layer.forward(stream.sum(), memory, srcMask, tgtMask));
+}
+
+function throughSublayers(
+  { selfAttn, srcAttn, feedForward, sublayers }: DecoderLayer,
+  stream: ResidualStream,
+  memory: Tensor,
+  srcMask: Tensor | PackedMask | null,
+  tgtMask: Tensor | PackedMask | null,
+): ResidualStream {
+  const self = throughConnection(sublayers.at(0), stream, (normed) =>
+    selfAttn.forward(normed, normed, normed, tgtMask),
+  );
+  const cross = throughConnection(sublayers.at(1), self, (normed) =>
+    srcAttn.forward(normed, memory, memory, srcMask),
+  );
+  return throughConnection(sublayers.at(2), cross, feedForward);
+}
+
+/** N layers, and a final norm unless the layers end with theirs (paper, section 3.1: N = 6). */
+export class Decoder extends Module {
+  /** N deep copies of the layer given: equal values at the start, no memory shared. */
+  layers: ModuleList<DecoderLayer>;
+  /** Behind the last layer; null when the layers end with norms of their own. */
+  norm: Norm | null;
+
+  /**
+   * @param layer cloned N times; it stays the caller's own
+   * @param N number of layers
+   * @throws RangeError, TypeError for a count of layers or an option that is none
+   */
+  constructor(layer: DecoderLayer, N: number, options: StackOptions = {}) {
+    super();
+    this.layers = clones(layer, N);
+    this.norm = finalNormOf('Decoder', layer, options);
+    rememberRegistered(this);
+  }
+
+  /**
+   * @param input `[B, T, dModel]`
+   * @param memory the encoder's result, `[B, S, dModel]`
+   * @param srcMask which positions of `memory` may be attended, usually `[B, 1, S]`; null: all
+   * @param tgtMask which target positions each may attend, usually `[B, T, T]`; null: all
+   * @returns `[B, T, dModel]`
+   * @throws RangeError naming the shapes that do not fit; TypeError for dtypes, devices, and a
+   *   `tgtMask` of the opposite sense, as far as it can be told
+   */
+  override forward(
+    input: Tensor,
+    memory: Tensor,
+    srcMask: Tensor | PackedMask | null,
+    tgtMask: Tensor | PackedMask | null,
+  ): Tensor {
+    return tidy(() => {
+      const allowedSource = layerMask('Decoder', srcMask);
+      const allowedTarget = layerMask('Decoder', tgtMask);
+      if (allowedTarget !== null && !(allowedTarget instanceof PackedMask)) {
+        refuseInvertedCausal('Decoder', 'tgtMask', allowedTarget);
+      }
+      let stream = ResidualStream.of(input);
+      for (const layer of this.layers) {
+        stream = throughLayer(layer, stream, memory, allowedSource, allowedTarget);
+      }
+      return this.norm === null ? stream.sum() : stream.sumAndNorm(this.norm).normed;
+    });
+  }
+}

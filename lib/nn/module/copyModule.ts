@@ -1,0 +1,110 @@
+import { noGrad } from '../../tensor/autograd.js';
+import { call, native } from '../../tensor/dispatch.js';
+import { keep, tidy } from '../../tensor/scope.js';
+import { Tensor } from '../../tensor/tensor.js';
+import type { Module } from './module.js';
+import { Buffer, Parameter } from './parameter.js';
+import { isModule, placesBelow, rememberAs } from './registration.js';
+
+/** The work of `Module.clone`: a deep copy in which ties stay ties. */
+export function copyModule<M extends Module>(module: M): M {
+  placesBelow(module); // refuses cycles
+  return tidy(() => noGrad(() => copied(module, new Made()) as M));
+}
+
+/** Copies by original, so that whatever is shared inside is copied once. */
+class Made extends Map<object, unknown> {
+  readonly #tensors = new Map<string, [original: Tensor, copy: Tensor][]>();
+
+  addTensor(original: Tensor, copy: Tensor): void {
+    const form = formOf(original);
+    const alike = this.#tensors.get(form) ?? [];
+    alike.push([original, copy]);
+    this.#tensors.set(form, alike);
+  }
+
+  /** The copy of another tensor object over exactly the same memory, if there is one. */
+  twinOf(tensor: Tensor): Tensor | undefined {
+    const alike = this.#tensors.get(formOf(tensor)) ?? [];
+    return alike.find(([original]) => native().sameStorage(original, tensor))?.[1];
+  }
+}
+
+/** Where in its memory a tensor's elements are. */
+function formOf(tensor: Tensor): string {
+  const offset = call('aten::sym_storage_offset', tensor);
+  return [tensor.dtype, offset, ...tensor.shape, ...tensor.strides].join();
+}
+
+function copied(value: unknown, made: Made): unknown {
+  if (typeof value !== 'object' || value === null) return value;
+  if (made.has(value)) return made.get(value);
+  if (value instanceof Tensor) {
+    const copy = copiedTensor(value, made);
+    made.set(value, copy);
+    return copy;
+  }
+  if (ArrayBuffer.isView(value) || value instanceof Date) return structuredClone(value);
+  if (value instanceof Map) {
+    const copy = new Map<unknown, unknown>();
+    made.set(value, copy);
+    for (const [key, item] of value) copy.set(copied(key, made), copied(item, made));
+    return copy;
+  }
+  if (value instanceof Set) {
+    const copy = new Set<unknown>();
+    made.set(value, copy);
+    for (const item of value) copy.add(copied(item, made));
+    return copy;
+  }
+  if (Array.isArray(value) || isModule(value) || isPlainObject(value)) {
+    return copiedProperties(value, made);
+  }
+  return value;
+}
+
+function copiedTensor(tensor: Tensor, made: Made): Tensor | null {
+  const owned = tensor instanceof Parameter || tensor instanceof Buffer;
+  // A result of a computation belongs to a graph of the original, or to a scope that is over.
+  if (!owned && (tensor.isDisposed || !tensor.isLeaf)) return null;
+  const data = made.twinOf(tensor)?.detach() ?? tensor.detach().clone();
+  made.addTensor(tensor, data);
+  if (tensor instanceof Parameter) {
+    return new Parameter(data, { requiresGrad: tensor.requiresGrad });
+  }
+  if (tensor instanceof Buffer) return new Buffer(data, { persistent: tensor.persistent });
+  return keep(data);
+}
+
+function copiedProperties(original: object, made: Made): object {
+  const copy = Array.isArray(original)
+    ? []
+    : (Object.create(Object.getPrototypeOf(original) as object | null) as object);
+  made.set(original, copy);
+  const transient = isModule(original) ? transientNames(original) : new Set();
+  for (const key of Reflect.ownKeys(original)) {
+    const descriptor = Object.getOwnPropertyDescriptor(original, key) as PropertyDescriptor;
+    if ('value' in descriptor) {
+      descriptor.value = transient.has(key) ? null : copied(descriptor.value, made);
+    }
+    Object.defineProperty(copy, key, descriptor);
+  }
+  if (isModule(original)) rememberAs(original, copy as Module);
+  return copy;
+}
+
+/** `static transientNames` of the class and all classes it extends. */
+function transientNames(module: Module): Set<string | symbol> {
+  const names = new Set<string>();
+  let constructor: unknown = module.constructor;
+  while (typeof constructor === 'function') {
+    for (const name of (constructor as typeof Module).transientNames ?? []) names.add(name);
+    constructor = Object.getPrototypeOf(constructor);
+  }
+  return names;
+}
+
+function isPlainObject(value: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === Object.prototype || prototype === null;
+}

@@ -1,0 +1,216 @@
+/**
+ * Hooks of modules. A module with hooks has a `forward` of its own that hides its class's; one
+ * without has nothing at all, so that hooks cost only where they are.
+ */
+import { checkOptions, describe } from '../../runtime/options.js';
+import type { RemovableHook } from '../../tensor/autogradFunction.js';
+import { Tensor } from '../../tensor/tensor.js';
+import { tapGradients } from './gradientTap.js';
+import type { Gradients, GradientTap } from './gradientTap.js';
+import type { Module } from './module.js';
+
+/** Options of `Module.registerForwardHook` and its kin. */
+export interface HookOptions {
+  /** before the hooks that are there already; default false */
+  prepend?: boolean;
+}
+
+/** @returns other inputs for `forward`; undefined or null: no change */
+export type ForwardPreHook<M extends Module> = (
+  module: M,
+  inputs: Parameters<M['forward']>,
+) => readonly [...Parameters<M['forward']>] | null | void;
+
+/** @returns another result of `forward`; undefined or null: no change */
+export type ForwardHook<M extends Module> = (
+  module: M,
+  inputs: Parameters<M['forward']>,
+  output: ReturnType<M['forward']>,
+) => ReturnType<M['forward']> | null | void;
+
+/** @returns other gradients for the inputs; undefined or null: no change */
+export type BackwardHook<M extends Module> = (
+  module: M,
+  gradInputs: readonly (Tensor | null)[],
+  gradOutputs: readonly (Tensor | null)[],
+) => readonly (Tensor | null)[] | null | void;
+
+type Hook = (module: Module, ...rest: never[]) => unknown;
+type Forward = (this: Module, ...inputs: unknown[]) => unknown;
+
+/** Plain maps by number: a deep copy of the module copies them along. */
+interface Hooks {
+  readonly forwardPre: Map<number, Hook>;
+  readonly forward: Map<number, Hook>;
+  readonly backward: Map<number, Hook>;
+  /** A `forward` that was assigned to the module itself. */
+  ownForward: Forward | null;
+}
+
+type HookKind = 'forwardPre' | 'forward' | 'backward';
+
+const hooksOf = Symbol('torchformer.hooks');
+type Hooked = Module & { [hooksOf]?: Hooks };
+
+let lastNumber = 0;
+
+/** The work of `Module.register…Hook`. @throws TypeError when `hook` is no function */
+export function addHook(
+  module: Module,
+  kind: HookKind,
+  hook: (module: never, ...rest: never[]) => unknown,
+  options: HookOptions = {},
+): RemovableHook {
+  const owner = `register${kind.charAt(0).toUpperCase()}${kind.slice(1)}Hook`;
+  if (typeof hook !== 'function') {
+    throw new TypeError(`${owner}: hook must be a function, got ${describe(hook)}`);
+  }
+  checkOptions(owner, options, ['prepend']);
+  const hooks = (module as Hooked)[hooksOf] ?? install(module);
+  const list = hooks[kind];
+  const number = ++lastNumber;
+  const others = options.prepend === true ? [...list] : [];
+  if (others.length > 0) list.clear();
+  list.set(number, hook as Hook);
+  for (const [key, value] of others) list.set(key, value);
+  return {
+    remove() {
+      list.delete(number);
+      if (isEmpty(hooks) && (module as Hooked)[hooksOf] === hooks) uninstall(module, hooks);
+    },
+  };
+}
+
+/** The work of `Module.clearHooks`. */
+export function clearHooks(module: Module): void {
+  const hooks = (module as Hooked)[hooksOf];
+  if (hooks === undefined) return;
+  for (const list of [hooks.forwardPre, hooks.forward, hooks.backward]) list.clear();
+  uninstall(module, hooks);
+}
+
+function isEmpty({ forwardPre, forward, backward }: Hooks): boolean {
+  return forwardPre.size + forward.size + backward.size === 0;
+}
+
+function install(module: Module): Hooks {
+  const own = Object.getOwnPropertyDescriptor(module, 'forward')?.value as Forward | undefined;
+  const hooks: Hooks = {
+    forwardPre: new Map(),
+    forward: new Map(),
+    backward: new Map(),
+    ownForward: own ?? null,
+  };
+  Object.defineProperty(module, hooksOf, { value: hooks, configurable: true });
+  // An accessor, so that a `forward` assigned later comes under the hooks instead of over them.
+  Object.defineProperty(module, 'forward', {
+    configurable: true,
+    get: () => hookedForward,
+    set(this: Hooked, forward: Forward) {
+      (this[hooksOf] as Hooks).ownForward = forward;
+    },
+  });
+  return hooks;
+}
+
+function uninstall(module: Module, { ownForward }: Hooks): void {
+  const plain = module as { [hooksOf]?: Hooks; forward?: unknown };
+  delete plain[hooksOf];
+  delete plain.forward;
+  if (ownForward !== null) plain.forward = ownForward;
+}
+
+/** `forward` of a module with hooks. Uses `this` only: copies of the module have it too. */
+function hookedForward(this: Module, ...given: unknown[]): unknown {
+  const hooks = (this as Hooked)[hooksOf] as Hooks;
+  let inputs = given;
+  for (const hook of [...hooks.forwardPre.values()]) {
+    const result = call(hook, this, inputs);
+    if (isChange(result)) inputs = checkedInputs(this, hook, result);
+  }
+  const tap = hooks.backward.size === 0 ? null : tapFor(this, hooks, inputs);
+  if (tap !== null) inputs = tap.inputs;
+  const forward =
+    hooks.ownForward ?? (Reflect.get(Object.getPrototypeOf(this) as object, 'forward') as Forward);
+  let output = forward.apply(this, inputs);
+  for (const hook of [...hooks.forward.values()]) {
+    const result = call(hook, this, inputs, output);
+    if (isChange(result)) output = checkedOutput(this, hook, result, output);
+  }
+  return tap === null ? output : tap.output(output);
+}
+
+/** Runs the backward hooks of now, without those that are removed before the backward pass. */
+function tapFor(module: Module, hooks: Hooks, inputs: readonly unknown[]): GradientTap | null {
+  const owner = module.constructor.name;
+  const numbers = [...hooks.backward.keys()];
+  return tapGradients(owner, inputs, (given, gradOutputs) => {
+    let gradInputs = given;
+    for (const number of numbers) {
+      const hook = hooks.backward.get(number);
+      if (hook === undefined) continue;
+      const result = call(hook, module, gradInputs, gradOutputs);
+      if (isChange(result)) gradInputs = checkedGradients(owner, hook, result, inputs.length);
+    }
+    return gradInputs;
+  });
+}
+
+function call(hook: Hook, module: Module, ...rest: unknown[]): unknown {
+  return (hook as (module: Module, ...rest: unknown[]) => unknown)(module, ...rest);
+}
+
+/** Whether a hook returned something: null stands for PyTorch's None. */
+function isChange(result: unknown): boolean {
+  return result !== undefined && result !== null;
+}
+
+function checkedInputs(module: Module, hook: Hook, result: unknown): unknown[] {
+  if (Array.isArray(result)) return result;
+  throw misfit(module.constructor.name, 'forward pre-hook', hook, result, 'an array of all inputs');
+}
+
+/** Another output of the same kind: hooks in one line often return what they only meant to do. */
+function checkedOutput(module: Module, hook: Hook, result: unknown, output: unknown): unknown {
+  const owner = module.constructor.name;
+  const refuse = (expected: string) => misfit(owner, 'forward hook', hook, result, expected);
+  if (output instanceof Tensor && !(result instanceof Tensor)) throw refuse('a Tensor, as forward');
+  if (Array.isArray(output) && !Array.isArray(result)) throw refuse('an array, as forward');
+  if (typeof result !== 'object' || isPromise(result)) throw refuse('what forward returns');
+  return result;
+}
+
+function checkedGradients(owner: string, hook: Hook, result: unknown, count: number): Gradients {
+  const fits =
+    Array.isArray(result) &&
+    result.length === count &&
+    result.every((item) => item === null || item instanceof Tensor);
+  if (fits) return result as Gradients;
+  const expected = `an array with a gradient or null for each of forward's ${count} arguments`;
+  throw misfit(owner, 'backward hook', hook, result, expected);
+}
+
+function misfit(
+  owner: string,
+  kind: string,
+  hook: Hook,
+  result: unknown,
+  expected: string,
+): TypeError {
+  const wayOut = isPromise(result) ? '; hooks must not be async' : '';
+  // Nobody waits for it: should it fail too, that must not end the process.
+  if (isPromise(result)) result.then(undefined, () => undefined);
+  return new TypeError(
+    `${owner}: a ${kind} (${describe(hook)}) must return ${expected}, or nothing, ` +
+      `got ${describe(result)}${wayOut}`,
+  );
+}
+
+function isPromise(value: unknown): value is PromiseLike<unknown> {
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    'then' in value &&
+    typeof value.then === 'function'
+  );
+}

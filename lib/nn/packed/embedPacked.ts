@@ -1,0 +1,69 @@
+/** Vectors of packed ids. */
+import { checkProbability } from '../../runtime/options.js';
+import { callTensor } from '../../tensor/dispatch.js';
+import type { Tensor } from '../../tensor/tensor.js';
+import { checkIds, checkSameDevice } from '../check.js';
+import type { Sequential } from '../module/containers.js';
+import { Embedding } from '../layers/embedding.js';
+import { checkIdRange } from '../idRange.js';
+import { LearnedPositions } from '../layers/learnedPositions.js';
+import type { PackedSequences } from './packedSequences.js';
+import { PositionalEncoding } from '../layers/positionalEncoding.js';
+import { TransformerEmbedding } from '../model/transformerEmbedding.js';
+
+/**
+ * What the parts of an embedding give one after the other, for packed ids: positions ask for the
+ * place of each row, the other parts do not. For a model without a packing obstacle, whose modules
+ * have no hooks and no forward of their own.
+ *
+ * @param embed from ids `[tokens]` to `[tokens, dModel]`
+ * @internal
+ */
+export function embedPacked(embed: Sequential, ids: Tensor, sequences: PackedSequences): Tensor {
+  const [first, second, ...others] = embed;
+  if (first instanceof TransformerEmbedding && isTable(second) && others.length === 0) {
+    const atOnce = embedAtOnce(first, second, ids, sequences);
+    if (atOnce !== null) return atOnce;
+  }
+  let rows = ids;
+  for (const part of embed) {
+    rows = isTable(part) ? part.forwardPacked(rows, sequences) : part.forward(rows);
+  }
+  return rows;
+}
+
+function isTable(part: unknown): part is PositionalEncoding | LearnedPositions {
+  return part instanceof PositionalEncoding || part instanceof LearnedPositions;
+}
+
+/** Both parts in one op; null where one of them has something to say against its input. */
+function embedAtOnce(
+  { embedding, dModel }: TransformerEmbedding,
+  { pe, maxLen, dropout }: PositionalEncoding | LearnedPositions,
+  ids: Tensor,
+  sequences: PackedSequences,
+): Tensor | null {
+  const { weight } = embedding;
+  const fits =
+    embedding.constructor === Embedding &&
+    ids.shape[0] === sequences.tokens &&
+    sequences.longest <= maxLen &&
+    weight.shape[1] === pe.shape[2] &&
+    weight.dtype === pe.dtype &&
+    weight.device === pe.device;
+  if (!fits) return null;
+  checkIds('Embedding', 'ids', ids);
+  checkSameDevice('Embedding', 'ids', ids, 'the weights', weight);
+  checkIdRange('Embedding', 'ids', ids, embedding.count);
+  const probability = checkProbability('Dropout', 'p', dropout.activeProbability);
+  return callTensor(
+    'torchformer::embed',
+    weight,
+    ids,
+    Math.sqrt(dModel),
+    pe.squeeze(0),
+    sequences.positions,
+    probability,
+    { sparse_grad: embedding.sparseGradient },
+  );
+}
