@@ -17,7 +17,7 @@ function builtLibraries() {
 }
 
 main(async () => {
-  const { findLibtorch } = await importCompiled('runtime/findLibtorch.js');
+  const { findLibtorch } = await importCompiled('runtime/native/findLibtorch.js');
   const { libraries, root: libtorch } = findLibtorch();
   const given = process.argv.slice(2);
   const files = given.length > 0 ? given : builtLibraries();

@@ -13,9 +13,9 @@ main(async () => {
   await prepare();
   const [given] = process.argv.slice(2).filter((arg) => !arg.startsWith('--'));
   const libtorch = given === undefined ? await fetchedBuild() : path.resolve(given);
-  const { ownPlatform } = await importCompiled('runtime/platform.js');
-  const { bootstrap } = await importCompiled('runtime/load.js');
-  const { inspectLibtorch } = await importCompiled('runtime/libtorchFolder.js');
+  const { ownPlatform } = await importCompiled('runtime/native/platform.js');
+  const { bootstrap } = await importCompiled('runtime/native/load.js');
+  const { inspectLibtorch } = await importCompiled('runtime/native/libtorchFolder.js');
   if (inspectLibtorch(libtorch).cuda !== true) {
     throw new StepFailed(`${libtorch} has no libtorch with CUDA`);
   }
@@ -116,8 +116,8 @@ function judgeDoctor(environment, settings, reason) {
 }
 
 async function addonNeedsNoCuda() {
-  const { findAddon } = await importCompiled('runtime/addonFiles.js');
-  const { readElf } = await importCompiled('runtime/elf.js');
+  const { findAddon } = await importCompiled('runtime/native/addonFiles.js');
+  const { readElf } = await importCompiled('runtime/native/elf.js');
   const { needed } = readElf(findAddon().addon);
   const cuda = needed.filter((name) => /cuda|nv|cublas|cudnn/i.test(name));
   equal(cuda, [], 'the libraries of CUDA among those needed');
@@ -177,7 +177,7 @@ function fakeDriver() {
 
 async function fetchedBuild() {
   process.env.TORCHFORMER_CACHE = path.join(root, 'build/cuda-cache');
-  const { setUpLibtorch } = await importCompiled('runtime/setup.js');
+  const { setUpLibtorch } = await importCompiled('runtime/setup/setup.js');
   const { root: folder } = await setUpLibtorch({ variant: 'cuda', log: say });
   return folder;
 }

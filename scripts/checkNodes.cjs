@@ -33,9 +33,9 @@ main(async () => {
 /** Its libtorch_cpu.so is another file than the CPU wheel's, with the same interface. */
 async function cpuPartOfCudaWheel() {
   process.env.TORCHFORMER_CACHE = path.join(root, 'build/cuda-cache');
-  const { downloadWheels } = await importCompiled('runtime/pip.js');
-  const { findPython } = await importCompiled('runtime/python.js');
-  const { setUpLibtorch } = await importCompiled('runtime/setup.js');
+  const { downloadWheels } = await importCompiled('runtime/setup/pip.js');
+  const { findPython } = await importCompiled('runtime/native/python.js');
+  const { setUpLibtorch } = await importCompiled('runtime/setup/setup.js');
   const { libtorchVersion } = await importCompiled('runtime/package.js');
   const downloads = path.join(root, 'build/cuda-wheel');
   const [wheel] = await downloadWheels(findPython(), [`torch===${libtorchVersion}`], downloads);

@@ -86,7 +86,7 @@ function compileExamples() {
   runNode([packageBinary('typescript', 'tsc'), '-p', 'examples/tsconfig.json']);
 }
 
-/** A module of the compiled package, e.g. `runtime/findLibtorch.js`. */
+/** A module of the compiled package, e.g. `runtime/native/findLibtorch.js`. */
 function importCompiled(file) {
   return import(pathToFileURL(path.join(root, 'dist', file)).href);
 }
@@ -95,7 +95,9 @@ function importCompiled(file) {
 
 /** The libtorch to build and run with; set-up fetches one when there is none. */
 async function ensureLibtorch() {
-  const { searchLibtorch, libtorchMissing } = await importCompiled('runtime/findLibtorch.js');
+  const { searchLibtorch, libtorchMissing } = await importCompiled(
+    'runtime/native/findLibtorch.js',
+  );
   const search = searchLibtorch({ headers: true });
   if (search.found) return search.found;
   // A folder that the user named is a wish; do not go behind it.
@@ -103,13 +105,13 @@ async function ensureLibtorch() {
     const { libtorchVersion } = await importCompiled('runtime/package.js');
     throw new StepFailed(libtorchMissing(search, libtorchVersion).message);
   }
-  const { setUpLibtorch } = await importCompiled('runtime/setup.js');
+  const { setUpLibtorch } = await importCompiled('runtime/setup/setup.js');
   await setUpLibtorch({ headers: true, log: say });
   return ensureLibtorchIsThere();
 }
 
 async function ensureLibtorchIsThere() {
-  const { findLibtorch } = await importCompiled('runtime/findLibtorch.js');
+  const { findLibtorch } = await importCompiled('runtime/native/findLibtorch.js');
   return findLibtorch({ headers: true });
 }
 

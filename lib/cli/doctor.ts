@@ -1,7 +1,7 @@
 /** `torchformer doctor` */
 import type { Command } from 'commander';
-import { examineRuntime } from '../runtime/doctor.js';
-import type { RuntimeReport } from '../runtime/runtimeReport.js';
+import { examineRuntime } from '../runtime/doctor/doctor.js';
+import type { RuntimeReport } from '../runtime/doctor/runtimeReport.js';
 import { integer } from './flagValues.js';
 
 interface DoctorFlags {

@@ -1,11 +1,11 @@
 /** `torchformer setup` */
 import { Option, type Command } from 'commander';
 import { existsSync } from 'node:fs';
-import { listCache, removeFromCache, type CacheList } from '../runtime/cacheList.js';
+import { listCache, removeFromCache, type CacheList } from '../runtime/setup/cacheList.js';
 import { size } from '../runtime/diskSpace.js';
 import { libtorchVersion } from '../runtime/package.js';
-import { ownPlatform } from '../runtime/platform.js';
-import { setUpLibtorch, type SetupOptions } from '../runtime/setup.js';
+import { ownPlatform } from '../runtime/native/platform.js';
+import { setUpLibtorch, type SetupOptions } from '../runtime/setup/setup.js';
 
 interface SetupFlags {
   cpu?: true;

@@ -7,7 +7,7 @@ import { Tokenizer } from '../data/tokenizer.js';
 import { makeModel } from '../nn/model/makeModel.js';
 import { sharedVocabSize, vocabSizes } from '../nn/model/modelOptions.js';
 import type { Transformer } from '../nn/model/transformer.js';
-import { exchangePaths } from '../runtime/load.js';
+import { exchangePaths } from '../runtime/native/load.js';
 import { checkModel } from '../nn/model/checkModel.js';
 import { checkOptions, checkPath, orDefault } from '../runtime/options.js';
 import { checkDevice, type Device, type DeviceChoice } from '../tensor/device.js';

@@ -4,7 +4,7 @@ import { homedir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { TorchError } from './errors.js';
 import { moduleFile } from './moduleFile.js';
-import { ownPlatform, resolvePlatformPackage } from './platform.js';
+import { ownPlatform, resolvePlatformPackage } from './native/platform.js';
 import { version } from './version.js';
 
 /** The libtorch that this version of the package is built and tested with. */

@@ -1,5 +1,5 @@
 /** What can be asked and set of GPUs. */
-import { ownPlatform } from '../runtime/platform.js';
+import { ownPlatform } from '../runtime/native/platform.js';
 import { describe } from '../runtime/options.js';
 import { cudaState } from './cudaState.js';
 import { gpuIndex, needCuda, type Device } from './device.js';

@@ -1,5 +1,5 @@
 /** Whether this process can use a GPU; if not, why, and what to do. */
-import { loadedRuntime } from '../runtime/load.js';
+import { loadedRuntime } from '../runtime/native/load.js';
 import { native } from './dispatch.js';
 
 /** What is known of CUDA in this process. It never changes: libtorch counts the GPUs once. */

@@ -2,7 +2,7 @@
  * Calls of dispatcher ops by name. Every computation of the package passes through here:
  * TypeScript → `call` → native/bind → dispatcher → kernel.
  */
-import { nativeAddon } from '../runtime/load.js';
+import { nativeAddon } from '../runtime/native/load.js';
 import { TorchError } from '../runtime/errors.js';
 import { describe } from '../runtime/options.js';
 import type { AtenOps, TorchformerOps } from './generated/opTypes.js';

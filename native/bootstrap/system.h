@@ -7,7 +7,7 @@
 
 enum { PATH_SIZE = 4096, MESSAGE_SIZE = 3 * PATH_SIZE };
 
-/* What libtorch's libraries are called here, as in lib/runtime/platform.ts. */
+/* What libtorch's libraries are called here, as in lib/runtime/native/platform.ts. */
 extern const char* const system_c10;
 extern const char* const system_torch_cpu;
 extern const char* const system_torch_cuda;

@@ -10,9 +10,9 @@ const { pack } = require('./npm.cjs');
 /** A CPU build of libtorch with its licences, for the third package. */
 async function cpuLibtorch() {
   const { cacheEntry } = await importCompiled('runtime/package.js');
-  const { inspectLibtorch } = await importCompiled('runtime/libtorchFolder.js');
-  const { setUpLibtorch } = await importCompiled('runtime/setup.js');
-  const { findLibtorch } = await importCompiled('runtime/findLibtorch.js');
+  const { inspectLibtorch } = await importCompiled('runtime/native/libtorchFolder.js');
+  const { setUpLibtorch } = await importCompiled('runtime/setup/setup.js');
+  const { findLibtorch } = await importCompiled('runtime/native/findLibtorch.js');
   const { say } = require('../common.cjs');
   const inUse = findLibtorch();
   if (!inUse.cuda && inUse.version?.includes('+cpu')) return inUse;
@@ -30,7 +30,7 @@ async function cpuLibtorch() {
  *   unpackedSize: number, size: number, shasum: string }[]>}
  */
 async function packPackages({ output, only = ['main', 'addon', 'libtorch'] }) {
-  const { ownPlatform, platforms } = await importCompiled('runtime/platform.js');
+  const { ownPlatform, platforms } = await importCompiled('runtime/native/platform.js');
   const { libtorchVersion } = await importCompiled('runtime/package.js');
   const manifest = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8'));
   const stage = path.join(output, 'folders');

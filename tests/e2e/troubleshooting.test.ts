@@ -110,8 +110,8 @@ function secondCopy(): Thrown {
   }
   symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'), 'dir');
   const { output } = runScript(`
-    const first = await import('${root}dist/runtime/load.js');
-    const second = await import('${copy}/dist/runtime/load.js');
+    const first = await import('${root}dist/runtime/native/load.js');
+    const second = await import('${copy}/dist/runtime/native/load.js');
     first.nativeAddon();
     try { second.nativeAddon(); } catch ({ code, message }) { console.log(JSON.stringify({ code, message })); }
   `);
@@ -133,7 +133,7 @@ function setUp(options: string, before = ''): Thrown & { readonly lines: readonl
   const folder = temporaryFolder();
   const { output, errors } = runScript(
     `
-    import { setUpLibtorch } from '${root}dist/runtime/setup.js';
+    import { setUpLibtorch } from '${root}dist/runtime/setup/setup.js';
     import { rmSync, writeFileSync } from 'node:fs';
     const folder = ${JSON.stringify(folder)};
     ${before}

@@ -9,7 +9,7 @@ import { addonManifest, libtorchManifest, mainManifest } from '../../scripts/pac
 import { npm } from '../../scripts/pack/npm.cjs';
 import { packPackages } from '../../scripts/pack/packages.cjs';
 import { libtorchVersion, packageVersion } from '../../dist/runtime/package.js';
-import { ownPlatform, platforms } from '../../dist/runtime/platform.js';
+import { ownPlatform, platforms } from '../../dist/runtime/native/platform.js';
 import {
   evaluate,
   nowhere,

@@ -34,7 +34,7 @@ describe('loading the addon', () => {
   it('happens at first use, not at import', () => {
     const { status, output } = runScript(`
       import 'torchformer';
-      import { loadedRuntime } from '${root}dist/runtime/load.js';
+      import { loadedRuntime } from '${root}dist/runtime/native/load.js';
       console.log(loadedRuntime());
     `);
     expect({ status, output }).toEqual({ status: 0, output: 'null\n' });
@@ -87,8 +87,8 @@ describe('loading the addon', () => {
   it('is refused for a second copy of the package in one process, naming both files', () => {
     const other = copyPackage(['build/Release']);
     const { status, output, errors } = runScript(`
-      const first = await import('${root}dist/runtime/load.js');
-      const second = await import('${other}/dist/runtime/load.js');
+      const first = await import('${root}dist/runtime/native/load.js');
+      const second = await import('${other}/dist/runtime/native/load.js');
       first.nativeAddon();
       try {
         second.nativeAddon();
@@ -106,7 +106,7 @@ describe('loading the addon', () => {
   it('says where it looked when there is no addon, and how to build it', () => {
     const copy = copyPackage([]);
     const { output } = runScript(`
-      const { nativeAddon } = await import('${copy}/dist/runtime/load.js');
+      const { nativeAddon } = await import('${copy}/dist/runtime/native/load.js');
       try {
         nativeAddon();
       } catch (error) {
@@ -137,7 +137,7 @@ describe('loading the addon', () => {
       'torchformer_bootstrap.node': 'no library',
     });
     const { output } = runScript(`
-      const { nativeAddon } = await import('${copy}/dist/runtime/load.js');
+      const { nativeAddon } = await import('${copy}/dist/runtime/native/load.js');
       try {
         nativeAddon();
       } catch (error) {

@@ -116,7 +116,7 @@ describe('torchformer setup refuses a wheel', () => {
   it('with any byte flipped in one sentence, if it notices', () => {
     const folder = temporaryFolder();
     const { status, output, errors } = runScript(`
-      import { unpackLibtorch } from '${root}dist/runtime/archive.js';
+      import { unpackLibtorch } from '${root}dist/runtime/setup/archive.js';
       import { readFileSync, writeFileSync } from 'node:fs';
       const whole = readFileSync(${JSON.stringify(zip(folder, 'whole.whl', cpuOnly(version)))});
       const wheel = ${JSON.stringify(join(folder, 'torch.whl'))};

@@ -203,7 +203,7 @@ describe('a requirement of a wheel', () => {
   /** Whether each version satisfies the requirement. */
   const satisfied = (line: string, versions: readonly string[]): unknown => {
     const { output, errors } = runScript(`
-      import { parseRequirement, satisfies } from '${root}dist/runtime/requirement.js';
+      import { parseRequirement, satisfies } from '${root}dist/runtime/setup/requirement.js';
       const requirement = parseRequirement(${JSON.stringify(line)});
       console.log(JSON.stringify(${JSON.stringify(versions)}.map((v) => satisfies(v, requirement))));
     `);
@@ -223,7 +223,7 @@ describe('a requirement of a wheel', () => {
 
   it('counts when its marker names this system among others, and the extra that was asked for', () => {
     const { output } = runScript(`
-      import { parseRequirement } from '${root}dist/runtime/requirement.js';
+      import { parseRequirement } from '${root}dist/runtime/setup/requirement.js';
       const systems = "(sys_platform == 'win32' or sys_platform == '" + process.platform + "')";
       console.log(JSON.stringify([
         parseRequirement('a-b[c, d]==1; ' + systems + " and extra == 'x'", ['x']),
@@ -243,7 +243,7 @@ describe('a requirement of a wheel', () => {
 
   it('that only pip can resolve is told as such', () => {
     const { output } = runScript(`
-      import { parseRequirement } from '${root}dist/runtime/requirement.js';
+      import { parseRequirement } from '${root}dist/runtime/setup/requirement.js';
       try {
         parseRequirement('a~=1.2');
       } catch (error) {

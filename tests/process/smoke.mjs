@@ -32,7 +32,9 @@ if (isMainThread) {
     new Worker(new URL(import.meta.url)).on('error', reject).on('exit', resolve);
   });
   assert.equal(code, 0);
-  const { loadedRuntime } = await import(new URL('../../dist/runtime/load.js', import.meta.url));
+  const { loadedRuntime } = await import(
+    new URL('../../dist/runtime/native/load.js', import.meta.url)
+  );
   const { libtorch, cuda } = loadedRuntime();
   console.log(
     `Node.js ${process.versions.node}, libtorch ${libtorch.version} (${libtorch.root}), ` +

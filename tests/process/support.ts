@@ -64,8 +64,8 @@ export function evaluate(
 ): { code?: string; name?: string; message?: string; value?: unknown } {
   const { status, output, errors } = runScript(
     `
-    import { nativeAddon, bootstrap, loadedRuntime, exchangePaths } from '${root}dist/runtime/load.js';
-    import { searchLibtorch } from '${root}dist/runtime/findLibtorch.js';
+    import { nativeAddon, bootstrap, loadedRuntime, exchangePaths } from '${root}dist/runtime/native/load.js';
+    import { searchLibtorch } from '${root}dist/runtime/native/findLibtorch.js';
     let result;
     try {
       result = { value: (${expression}) ?? null };

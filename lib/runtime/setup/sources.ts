@@ -3,18 +3,18 @@ import { readdirSync } from 'node:fs';
 import { mkdir, realpath, rm, symlink } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { unpackLibtorch } from './archive.js';
-import { missingNvidiaLibraries } from './checkLibraries.js';
-import { checkSpace } from './diskSpace.js';
+import { missingNvidiaLibraries } from '../native/checkLibraries.js';
+import { checkSpace } from '../diskSpace.js';
 import { checkSum, download } from './download.js';
-import { TorchError } from './errors.js';
+import { TorchError } from '../errors.js';
 import { isUrl } from './http.js';
-import { inspectLibtorch } from './libtorchFolder.js';
-import { kindOf } from './makeFolder.js';
+import { inspectLibtorch } from '../native/libtorchFolder.js';
+import { kindOf } from '../makeFolder.js';
 import { nvidiaRequirements, nvidiaWheelsOfIndex } from './nvidia.js';
 import { offlineInstructions, torchRequirement } from './offline.js';
-import { libtorchVersion } from './package.js';
+import { libtorchVersion } from '../package.js';
 import { downloadWheels, hasPip } from './pip.js';
-import { findPython } from './python.js';
+import { findPython } from '../native/python.js';
 import { configuredIndex, findTorchWheel } from './wheelIndex.js';
 
 /** What set-up wants and where it may put things. */

@@ -1,6 +1,6 @@
 /** What a wheel says it needs of another one: `cuda-toolkit[cudart]==13.0.2; platform_system == "Linux"`. */
-import { compareVersions } from './elf.js';
-import { TorchError } from './errors.js';
+import { compareVersions } from '../native/elf.js';
+import { TorchError } from '../errors.js';
 
 /** A requirement, taken apart. */
 export interface Requirement {

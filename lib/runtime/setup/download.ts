@@ -7,11 +7,11 @@ import { Readable, Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Response } from 'undici';
-import { checkSpace, explainWriteFault, size } from './diskSpace.js';
-import { TorchError } from './errors.js';
+import { checkSpace, explainWriteFault, size } from '../diskSpace.js';
+import { TorchError } from '../errors.js';
 import { connectionFault, plainUrl, request } from './http.js';
-import { withLock } from './lock.js';
-import { makeFolder } from './makeFolder.js';
+import { withLock } from '../lock.js';
+import { makeFolder } from '../makeFolder.js';
 
 /** Options of {@link download}. */
 export interface DownloadOptions {

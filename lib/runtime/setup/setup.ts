@@ -2,16 +2,16 @@
 import { lstatSync } from 'node:fs';
 import { access, constants, mkdir, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { libraryProblem } from './checkLibraries.js';
-import { explainWriteFault } from './diskSpace.js';
-import { TorchError } from './errors.js';
+import { libraryProblem } from '../native/checkLibraries.js';
+import { explainWriteFault } from '../diskSpace.js';
+import { TorchError } from '../errors.js';
 import { isUrl } from './http.js';
-import { inspectLibtorch, isVersion, type LibtorchFolder } from './libtorchFolder.js';
-import { withLock } from './lock.js';
-import { kindOf, makeFolder } from './makeFolder.js';
-import { checkBoolean, checkOptions } from './options.js';
-import { cacheEntry, libtorchPackage, libtorchVersion, resolvePackage } from './package.js';
-import { ownPlatform } from './platform.js';
+import { inspectLibtorch, isVersion, type LibtorchFolder } from '../native/libtorchFolder.js';
+import { withLock } from '../lock.js';
+import { kindOf, makeFolder } from '../makeFolder.js';
+import { checkBoolean, checkOptions } from '../options.js';
+import { cacheEntry, libtorchPackage, libtorchVersion, resolvePackage } from '../package.js';
+import { ownPlatform } from '../native/platform.js';
 import { checksumIn, obtain } from './sources.js';
 import {
   downloadsFolder,

@@ -4,9 +4,9 @@
  * that what was found before a crash is not lost.
  */
 import { writeSync } from 'node:fs';
-import { TorchError } from './errors.js';
-import { bootstrap, loadedRuntime, nativeAddon } from './load.js';
-import type { NativeAddon } from '../tensor/native.js';
+import { TorchError } from '../errors.js';
+import { bootstrap, loadedRuntime, nativeAddon } from '../native/load.js';
+import type { NativeAddon } from '../../tensor/native.js';
 
 /** One line of what the probe tells. */
 export type ProbeFact =

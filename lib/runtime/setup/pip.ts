@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { makeFolder } from './makeFolder.js';
+import { makeFolder } from '../makeFolder.js';
 import { anyPython } from './offline.js';
 
 /** Options of {@link downloadWheels}. */

@@ -9,10 +9,10 @@ import {
   unsafeName,
   type ArchiveFile,
 } from './archiveFiles.js';
-import { checkSpace } from './diskSpace.js';
-import { TorchError } from './errors.js';
-import { makeFolder } from './makeFolder.js';
-import { ownPlatform } from './platform.js';
+import { checkSpace } from '../diskSpace.js';
+import { TorchError } from '../errors.js';
+import { makeFolder } from '../makeFolder.js';
+import { ownPlatform } from '../native/platform.js';
 
 export interface Unpacked {
   /** What the wheel says it requires, as pip takes it; empty for other archives. */

@@ -5,11 +5,11 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
-import { compareVersions } from './elf.js';
-import { TorchError } from './errors.js';
+import { compareVersions } from '../native/elf.js';
+import { TorchError } from '../errors.js';
 import { connectionFault, isUrl, plainUrl, request } from './http.js';
 import { type Requirement, satisfies } from './requirement.js';
-import { ownPlatform } from './platform.js';
+import { ownPlatform } from '../native/platform.js';
 
 /** A wheel on an index. */
 export interface WheelFile {

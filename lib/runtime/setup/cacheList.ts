@@ -2,10 +2,10 @@
 import { existsSync, lstatSync, readdirSync, realpathSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { searchLibtorch } from './findLibtorch.js';
-import { inspectLibtorch } from './libtorchFolder.js';
-import { withLock } from './lock.js';
-import { cacheEntry, cacheFolder } from './package.js';
+import { searchLibtorch } from '../native/findLibtorch.js';
+import { inspectLibtorch } from '../native/libtorchFolder.js';
+import { withLock } from '../lock.js';
+import { cacheEntry, cacheFolder } from '../package.js';
 import { downloadsFolder, removeLeftovers } from './workFolders.js';
 
 /** One build of libtorch in the cache. */

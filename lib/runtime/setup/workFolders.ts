@@ -2,7 +2,7 @@
 import { readdir, rm, rmdir } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
-import { isRunning } from './lock.js';
+import { isRunning } from '../lock.js';
 
 const prefix = '.setup-';
 /**

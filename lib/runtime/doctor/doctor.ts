@@ -2,20 +2,25 @@
 import { readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join, sep } from 'node:path';
-import { addonFix, searchAddon, type AddonFiles } from './addonFiles.js';
-import { compareVersions, highestNeed, readElf } from './elf.js';
-import { isVariable, libtorchMissing, searchLibtorch, type Search } from './findLibtorch.js';
-import { processLibc } from './libc.js';
-import { bootstrap, cudaMissing, cudaWish } from './load.js';
-import { checkInteger, checkOptions } from './options.js';
+import { addonFix, searchAddon, type AddonFiles } from '../native/addonFiles.js';
+import { compareVersions, highestNeed, readElf } from '../native/elf.js';
+import {
+  isVariable,
+  libtorchMissing,
+  searchLibtorch,
+  type Search,
+} from '../native/findLibtorch.js';
+import { processLibc } from '../native/libc.js';
+import { bootstrap, cudaMissing, cudaWish } from '../native/load.js';
+import { checkInteger, checkOptions } from '../options.js';
 import {
   addonPackage,
   cacheFolder,
   libtorchVersion,
   packageRoot,
   packageVersion,
-} from './package.js';
-import { ownPlatform, unsupportedSystem } from './platform.js';
+} from '../package.js';
+import { ownPlatform, unsupportedSystem } from '../native/platform.js';
 import { probeRuntime, type ProbeResult } from './probeRuntime.js';
 import type { ProbeFact } from './doctorProbe.js';
 import type { RuntimeReport } from './runtimeReport.js';

@@ -5,7 +5,7 @@
 import { createRequire } from 'node:module';
 import { dirname } from 'node:path';
 import { processLibc } from './libc.js';
-import { moduleFile } from './moduleFile.js';
+import { moduleFile } from '../moduleFile.js';
 
 /** Libtorch's libraries on one operating system. */
 export interface LibraryNames {

@@ -1,6 +1,6 @@
 /** HTTP for set-up: the proxy variables hold, names and passwords in a URL go where they belong. */
 import type { Response } from 'undici';
-import { TorchError } from './errors.js';
+import { TorchError } from '../errors.js';
 
 /** Whether it is the address of something to download. */
 export function isUrl(text: string): boolean {

@@ -2,11 +2,11 @@
 import bindings from 'bindings';
 import { existsSync } from 'node:fs';
 import { dirname, join, sep } from 'node:path';
-import { TorchError } from './errors.js';
+import { TorchError } from '../errors.js';
 import { nativeFileProblem } from './nativeFile.js';
-import { addonPackage, packageRoot, readManifest, resolvePackage } from './package.js';
+import { addonPackage, packageRoot, readManifest, resolvePackage } from '../package.js';
 import { ownPlatform, platforms, unsupportedSystem } from './platform.js';
-import { version } from './version.js';
+import { version } from '../version.js';
 
 export interface AddonFiles {
   /** torchformer.node, linked against libtorch. */

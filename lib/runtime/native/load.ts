@@ -2,13 +2,13 @@
 import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
-import type { NativeAddon } from '../tensor/native.js';
+import type { NativeAddon } from '../../tensor/native.js';
 import { findAddon } from './addonFiles.js';
-import { TorchError } from './errors.js';
+import { TorchError } from '../errors.js';
 import { isVariable, libtorchMissing, searchLibtorch, type Search } from './findLibtorch.js';
 import type { LibtorchFolder } from './libtorchFolder.js';
-import { moduleFile } from './moduleFile.js';
-import { packageRoot } from './package.js';
+import { moduleFile } from '../moduleFile.js';
+import { packageRoot } from '../package.js';
 import { lowestGlibc, ownPlatform, unsupportedSystem } from './platform.js';
 
 /** The plain C addon that needs no libtorch (native/bootstrap). */

@@ -1,6 +1,6 @@
 /** How to set up a machine that has no network, or none of the means to fetch a wheel. */
-import { libtorchVersion } from './package.js';
-import { ownPlatform } from './platform.js';
+import { libtorchVersion } from '../package.js';
+import { ownPlatform } from '../native/platform.js';
 
 /** What pip is asked for. */
 export function torchRequirement(variant: 'cpu' | 'cuda'): string {

@@ -1,7 +1,7 @@
 /** Where libtorch is looked for, in which order, and what to say when it is nowhere. */
 import { resolve } from 'node:path';
 import { libraryProblem } from './checkLibraries.js';
-import { TorchError } from './errors.js';
+import { TorchError } from '../errors.js';
 import { inspectLibtorch, isVersion, type LibtorchFolder } from './libtorchFolder.js';
 import {
   addonPackage,
@@ -10,7 +10,7 @@ import {
   libtorchVersion,
   readManifest,
   resolvePackage,
-} from './package.js';
+} from '../package.js';
 import { ownPlatform, unsupportedSystem } from './platform.js';
 import { pythonTorchFolder } from './python.js';
 
