@@ -1,13 +1,13 @@
 /** `torchformer train` */
 import { Option, type Command } from 'commander';
 import { join } from 'node:path';
-import { batches } from '../data/batches.js';
+import { batches } from '../data/batching/batches.js';
 import { TranslationDataset } from '../data/dataset.js';
-import { readPairs, type SentencePair } from '../data/pairReader.js';
+import { readPairs, type SentencePair } from '../data/reading/pairReader.js';
 import { describeReport, type DataReport } from '../data/report.js';
-import { describeSpecialIds, findSpecialIds } from '../data/specialIds.js';
-import { Tokenizer } from '../data/tokenizer.js';
-import { trainBpe } from '../data/trainTokenizer.js';
+import { describeSpecialIds, findSpecialIds } from '../data/tokenizers/specialIds.js';
+import { Tokenizer } from '../data/tokenizers/tokenizer.js';
+import { trainBpe } from '../data/tokenizers/trainTokenizer.js';
 import { makeModel } from '../nn/model/makeModel.js';
 import { counted } from '../runtime/counted.js';
 import { noam } from '../optim/schedule.js';
@@ -15,7 +15,7 @@ import { ones } from '../tensor/create.js';
 import { manualSeed } from '../tensor/random.js';
 import { setNumThreads } from '../tensor/threads.js';
 import { checkDevice, type DeviceChoice } from '../tensor/device.js';
-import { RunFolder } from '../train/runFolder.js';
+import { RunFolder } from '../train/run/runFolder.js';
 import { Trainer } from '../train/trainer.js';
 import { warmup } from '../train/warmup.js';
 import {

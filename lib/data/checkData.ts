@@ -9,7 +9,7 @@ import {
 } from '../runtime/options.js';
 import type { TextPair } from './encodePairs.js';
 import type { DataReport } from './report.js';
-import { Tokenizer } from './tokenizer.js';
+import { Tokenizer } from './tokenizers/tokenizer.js';
 
 /** @throws TypeError with the ways to make one */
 export function checkTokenizer(owner: string, value: unknown): asserts value is Tokenizer {

@@ -1,5 +1,5 @@
 import { checkInteger, checkRequiredOptions, describe } from '../runtime/options.js';
-import { checkSource, type ByteSource } from './byteSource.js';
+import { checkSource, type ByteSource } from './reading/byteSource.js';
 import { checkReport, checkTokenizer, checkTokenPairs } from './checkData.js';
 import {
   encodePairsFor,
@@ -7,9 +7,9 @@ import {
   type EncodePairsOptions,
   type TextPair,
 } from './encodePairs.js';
-import { readPairsFor, readPairsOptionNames, type ReadPairsOptions } from './pairReader.js';
+import { readPairsFor, readPairsOptionNames, type ReadPairsOptions } from './reading/pairReader.js';
 import { newReport, type DataReport } from './report.js';
-import { checkSpecialIds, type SpecialIds } from './specialIds.js';
+import { checkSpecialIds, type SpecialIds } from './tokenizers/specialIds.js';
 
 /** A sentence pair in token ids. */
 export interface TokenPair {

@@ -9,8 +9,8 @@ import {
 import { checkReport, checkTextPairs, checkTokenizer } from './checkData.js';
 import type { TokenPair } from './dataset.js';
 import { describeReport, newReport, type DataReport } from './report.js';
-import { checkSpecialIds, type SpecialIds } from './specialIds.js';
-import type { Tokenizer } from './tokenizer.js';
+import { checkSpecialIds, type SpecialIds } from './tokenizers/specialIds.js';
+import type { Tokenizer } from './tokenizers/tokenizer.js';
 
 /** Options of {@link encodePairs}. */
 export interface EncodePairsOptions {

@@ -1,5 +1,5 @@
 /** `config.json` of a model folder: what besides the weights makes the model. */
-import { checkSpecialIds, type SpecialIds } from '../data/specialIds.js';
+import { checkSpecialIds, type SpecialIds } from '../data/tokenizers/specialIds.js';
 import { checkedConfig, sharedVocabSize } from '../nn/model/modelOptions.js';
 import type { ModelConfig, VocabSize } from '../nn/model/modelOptions.js';
 import { describe } from '../runtime/options.js';

@@ -2,8 +2,8 @@
 import { isIterable } from '../data/checkData.js';
 import { TranslationDataset } from '../data/dataset.js';
 import { describe } from '../runtime/options.js';
-import type { Batch } from '../data/batch.js';
-import { checkBatch } from './checkBatch.js';
+import type { Batch } from '../data/batching/batch.js';
+import { checkBatch } from './steps/checkBatch.js';
 
 /** Batches of one epoch, in order. */
 export type BatchIterable = Iterable<Batch> | AsyncIterable<Batch>;

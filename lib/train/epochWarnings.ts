@@ -1,5 +1,5 @@
 import { counted } from '../runtime/counted.js';
-import type { EpochRecord } from './history.js';
+import type { EpochRecord } from './run/history.js';
 
 /** What a user should know of an epoch that did not go well, a sentence each. */
 export function warningsOf(record: EpochRecord): string[] {

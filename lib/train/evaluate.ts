@@ -13,9 +13,9 @@ import { tidy } from '../tensor/scope.js';
 import type { Tensor } from '../tensor/tensor.js';
 import { inScope } from './inScope.js';
 import { BatchReader, type BatchSource } from './batchSource.js';
-import { tokenLossSum } from './loss.js';
+import { tokenLossSum } from './steps/tokenLoss.js';
 import { TokenMean } from './metrics.js';
-import { numbersLater } from './numbersLater.js';
+import { numbersLater } from './steps/numbersLater.js';
 
 /** Options of {@link evaluate}. */
 export interface EvaluateOptions {

@@ -7,16 +7,16 @@ export {
   type History,
   type StepRecord,
   type ValidationRecord,
-} from './history.js';
-export { tokenLossSum, type TokenLossOptions } from './loss.js';
-export { lossCurve, type LossCurveOptions } from './lossCurve.js';
+} from './run/history.js';
+export { tokenLossSum, type TokenLossOptions } from './steps/tokenLoss.js';
+export { lossCurve, type LossCurveOptions } from './run/lossCurve.js';
 export { BestModel, TokenMean, type BestEpoch } from './metrics.js';
 export {
   ProgressBar,
   type BatchProgress,
   type ProgressStream,
   type TrainingReporter,
-} from './progress.js';
+} from './run/progress.js';
 export { Trainer } from './trainer.js';
 export type { FitOptions, FitResult, TrainerOptions, TrainingOptimizer } from './trainerOptions.js';
 export { warmup } from './warmup.js';

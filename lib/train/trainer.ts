@@ -1,6 +1,6 @@
 /** The training loop. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { checkSpecialIds } from '../data/specialIds.js';
+import { checkSpecialIds } from '../data/tokenizers/specialIds.js';
 import { checkModel } from '../nn/model/checkModel.js';
 import { Translator } from '../decode/translator.js';
 import type { Transformer } from '../nn/model/transformer.js';
@@ -16,17 +16,17 @@ import {
   checkTrainerOptions,
   scheduleOf,
 } from './checkTrainer.js';
-import { CapturedSteps } from './capturedSteps.js';
+import { CapturedSteps } from './steps/capturedSteps.js';
 import { warningsOf } from './epochWarnings.js';
 import { evaluate, type Evaluation } from './evaluate.js';
-import type { EpochRecord, History } from './history.js';
+import type { EpochRecord, History } from './run/history.js';
 import { inScope } from './inScope.js';
 import { BestModel, TokenMean } from './metrics.js';
-import { ProgressBar, type TrainingReporter } from './progress.js';
-import { QueuedSteps } from './queuedSteps.js';
-import { RunFolder } from './runFolder.js';
-import { useSparseEmbeddings } from './sparseEmbeddings.js';
-import { ImmediateSteps, type StepOutcome, type Steps } from './steps.js';
+import { ProgressBar, type TrainingReporter } from './run/progress.js';
+import { QueuedSteps } from './steps/queuedSteps.js';
+import { RunFolder } from './run/runFolder.js';
+import { useSparseEmbeddings } from './steps/sparseEmbeddings.js';
+import { ImmediateSteps, type StepOutcome, type Steps } from './steps/steps.js';
 import type { FitOptions, FitResult, TrainerOptions, TrainingOptimizer } from './trainerOptions.js';
 
 interface EpochTraining {

@@ -1,12 +1,12 @@
 /** What a Trainer can be told. */
-import type { SpecialIds } from '../data/specialIds.js';
-import type { Tokenizer } from '../data/tokenizer.js';
+import type { SpecialIds } from '../data/tokenizers/specialIds.js';
+import type { Tokenizer } from '../data/tokenizers/tokenizer.js';
 import type { TranslationColumns } from '../io/modelConfig.js';
 import type { Schedule } from '../optim/schedule.js';
 import type { BatchSource } from './batchSource.js';
-import type { History } from './history.js';
+import type { History } from './run/history.js';
 import type { BestEpoch } from './metrics.js';
-import type { TrainingReporter } from './progress.js';
+import type { TrainingReporter } from './run/progress.js';
 
 /** What the loop needs of an optimizer. */
 export interface TrainingOptimizer {

@@ -15,11 +15,11 @@ import {
   type Tensor,
   type Transformer,
 } from 'torchformer';
-import { CapturedSteps } from '../../dist/train/capturedSteps.js';
+import { CapturedSteps } from '../../dist/train/steps/capturedSteps.js';
 import { inScope } from '../../dist/train/inScope.js';
-import { QueuedSteps } from '../../dist/train/queuedSteps.js';
-import { bucketOf, BucketInputs } from '../../dist/train/stepBuckets.js';
-import type { StepOutcome, Steps } from '../../dist/train/steps.js';
+import { QueuedSteps } from '../../dist/train/steps/queuedSteps.js';
+import { bucketOf, BucketInputs } from '../../dist/train/steps/stepBuckets.js';
+import type { StepOutcome, Steps } from '../../dist/train/steps/steps.js';
 import { stepSettings } from '../support/stepSettings.js';
 import {
   largestDifference,

@@ -2,8 +2,8 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { Adam, AdamW, manualSeed, memory, noGrad, type Batch, type Transformer } from 'torchformer';
 import { inScope } from '../../dist/train/inScope.js';
-import { QueuedSteps } from '../../dist/train/queuedSteps.js';
-import { ImmediateSteps, type StepOutcome, type Steps } from '../../dist/train/steps.js';
+import { QueuedSteps } from '../../dist/train/steps/queuedSteps.js';
+import { ImmediateSteps, type StepOutcome, type Steps } from '../../dist/train/steps/steps.js';
 import { stepSettings } from '../support/stepSettings.js';
 import {
   firstBatches,

@@ -1,7 +1,7 @@
 /** Training in float16: a scaled loss, and what becomes of overflows. */
 import { beforeAll, describe, expect, it } from 'vitest';
 import { AdamW, noGrad, SGD, Trainer, type TrainerOptions } from 'torchformer';
-import { LossScale } from '../../dist/train/lossScale.js';
+import { LossScale } from '../../dist/train/steps/lossScale.js';
 import { firstBatches, tinyModel, tinyTask, type TinyTask } from '../support/tinyTranslation.js';
 
 let task: TinyTask;

@@ -1,5 +1,5 @@
-import { callAsync } from '../tensor/dispatch.js';
-import type { Tensor } from '../tensor/tensor.js';
+import { callAsync } from '../../tensor/dispatch.js';
+import type { Tensor } from '../../tensor/tensor.js';
 
 /**
  * The numbers of a tensor, read off the event loop behind the asynchronous work given before: this

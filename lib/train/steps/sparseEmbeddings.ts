@@ -1,6 +1,6 @@
-import { Embedding } from '../nn/layers/embedding.js';
-import type { Transformer } from '../nn/model/transformer.js';
-import { hasRowUpdate } from '../optim/adam.js';
+import { Embedding } from '../../nn/layers/embedding.js';
+import type { Transformer } from '../../nn/model/transformer.js';
+import { hasRowUpdate } from '../../optim/adam.js';
 
 /**
  * Gives the model's embeddings sparse gradients, as our Adam takes them: a batch uses few rows of a

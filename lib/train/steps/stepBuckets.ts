@@ -1,13 +1,13 @@
 /** Batches made alike in size, so that a recorded step fits many of them. */
-import type { PackedBatch } from '../data/packedBatch.js';
-import { checkIdRange, copyRange } from '../nn/idRange.js';
-import { PackedSequences } from '../nn/packed/packedSequences.js';
-import { full, zeros } from '../tensor/create.js';
-import type { Device } from '../tensor/device.js';
-import { movedTo } from '../tensor/movedTo.js';
-import { noGrad } from '../tensor/autograd.js';
-import { keep, tidy } from '../tensor/scope.js';
-import type { Tensor } from '../tensor/tensor.js';
+import type { PackedBatch } from '../../data/batching/packedBatch.js';
+import { checkIdRange, copyRange } from '../../nn/idRange.js';
+import { PackedSequences } from '../../nn/packed/packedSequences.js';
+import { full, zeros } from '../../tensor/create.js';
+import type { Device } from '../../tensor/device.js';
+import { movedTo } from '../../tensor/movedTo.js';
+import { noGrad } from '../../tensor/autograd.js';
+import { keep, tidy } from '../../tensor/scope.js';
+import type { Tensor } from '../../tensor/tensor.js';
 
 /** Sizes of the packed batches of one recorded step. */
 export interface StepBucket {

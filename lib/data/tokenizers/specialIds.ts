@@ -4,8 +4,8 @@ import {
   checkObject,
   checkOptions,
   describe,
-} from '../runtime/options.js';
-import { checkTokenizer } from './checkData.js';
+} from '../../runtime/options.js';
+import { checkTokenizer } from '../checkData.js';
 import type { Tokenizer } from './tokenizer.js';
 
 /** The ids that frame and fill sequences. */

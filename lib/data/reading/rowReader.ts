@@ -1,5 +1,5 @@
 import { Parser } from 'csv-parse';
-import { TorchError } from '../runtime/errors.js';
+import { TorchError } from '../../runtime/errors.js';
 import { LineCounter } from './lineCounter.js';
 import { Utf8Checker } from './utf8.js';
 

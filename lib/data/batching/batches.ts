@@ -1,7 +1,7 @@
-import { checkBoolean, checkInstance, checkInteger, checkOptions } from '../runtime/options.js';
-import { checkDevice, type DeviceChoice } from '../tensor/device.js';
+import { checkBoolean, checkInstance, checkInteger, checkOptions } from '../../runtime/options.js';
+import { checkDevice, type DeviceChoice } from '../../tensor/device.js';
 import { makeBatch, type Batch } from './batch.js';
-import { TranslationDataset, type TokenPair } from './dataset.js';
+import { TranslationDataset, type TokenPair } from '../dataset.js';
 import { SeededRandom } from './seededRandom.js';
 
 /** Options of {@link batches}. */

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import type { Encoding, Tokenizer as NativeTokenizer } from 'tokenizers';
-import { TorchError } from '../runtime/errors.js';
+import { TorchError } from '../../runtime/errors.js';
 import {
   checkArray,
   checkBoolean,
@@ -10,7 +10,7 @@ import {
   checkString,
   checkStrings,
   describe,
-} from '../runtime/options.js';
+} from '../../runtime/options.js';
 import { nativeTokenizers } from './nativeTokenizers.js';
 import { checkTokenizerJson } from './tokenizerJson.js';
 

@@ -1,4 +1,4 @@
-import { TorchError } from '../runtime/errors.js';
+import { TorchError } from '../../runtime/errors.js';
 import type { Row } from './rowReader.js';
 
 /** The columns asked for: by name, or by number from 1 in a file without a header. */

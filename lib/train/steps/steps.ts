@@ -1,13 +1,13 @@
 /** One optimizer step from a few batches, and what comes of it. */
-import type { Batch } from '../data/batch.js';
-import type { Transformer } from '../nn/model/transformer.js';
-import { clipGradNorm } from '../optim/clipGradNorm.js';
-import type { Schedule } from '../optim/schedule.js';
-import { autocast, type AutocastDType } from '../tensor/autocast.js';
-import type { Tensor } from '../tensor/tensor.js';
-import { checkRate } from './checkTrainer.js';
-import { tokenLossSum } from './loss.js';
-import type { TrainingOptimizer } from './trainerOptions.js';
+import type { Batch } from '../../data/batching/batch.js';
+import type { Transformer } from '../../nn/model/transformer.js';
+import { clipGradNorm } from '../../optim/clipGradNorm.js';
+import type { Schedule } from '../../optim/schedule.js';
+import { autocast, type AutocastDType } from '../../tensor/autocast.js';
+import type { Tensor } from '../../tensor/tensor.js';
+import { checkRate } from '../checkTrainer.js';
+import { tokenLossSum } from './tokenLoss.js';
+import type { TrainingOptimizer } from '../trainerOptions.js';
 
 /** What one optimizer step came to. */
 export type StepOutcome = StepCounts &

@@ -2,8 +2,8 @@
 import { open, readFile, realpath, rm, stat } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
-import { TorchError } from '../runtime/errors.js';
-import { isRunning } from '../runtime/lock.js';
+import { TorchError } from '../../runtime/errors.js';
+import { isRunning } from '../../runtime/lock.js';
 
 /** Locks that this thread holds. */
 const held = new Set<string>();

@@ -1,9 +1,14 @@
-import { counted } from '../runtime/counted.js';
-import { TorchError } from '../runtime/errors.js';
-import { checkBoolean, checkRequiredOptions, checkSignal, describe } from '../runtime/options.js';
+import { counted } from '../../runtime/counted.js';
+import { TorchError } from '../../runtime/errors.js';
+import {
+  checkBoolean,
+  checkRequiredOptions,
+  checkSignal,
+  describe,
+} from '../../runtime/options.js';
 import { findColumns, type Columns } from './columns.js';
 import { checkSource, nameOfSource, openBytes, type ByteSource } from './byteSource.js';
-import { newReport, type DataReport } from './report.js';
+import { newReport, type DataReport } from '../report.js';
 import { RowReader, type Row, type RowBatch, type RowFormat } from './rowReader.js';
 
 /** One sentence pair and where it came from. */

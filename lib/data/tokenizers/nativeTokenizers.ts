@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module';
 import type * as Tokenizers from 'tokenizers';
-import { TorchError } from '../runtime/errors.js';
-import { moduleFile } from '../runtime/moduleFile.js';
+import { TorchError } from '../../runtime/errors.js';
+import { moduleFile } from '../../runtime/moduleFile.js';
 
 let loaded: typeof Tokenizers | null = null;
 

@@ -1,19 +1,19 @@
 /** The training loss: cross-entropy summed over the target tokens of a batch. */
-import type { Batch } from '../data/batch.js';
-import { checkFiniteNumber } from '../nn/check.js';
-import { checkModel } from '../nn/model/checkModel.js';
-import { Generator } from '../nn/model/generator.js';
-import { Linear } from '../nn/layers/linear.js';
-import { linearCrossEntropy } from '../nn/loss/linearCrossEntropy.js';
-import { crossEntropy } from '../nn/loss/crossEntropy.js';
-import { movedIds } from '../nn/idRange.js';
-import { isPackable } from '../nn/packed/packable.js';
-import type { Transformer } from '../nn/model/transformer.js';
-import { checkInteger, checkOptions, orDefault } from '../runtime/options.js';
-import { callTensor } from '../tensor/dispatch.js';
-import { movedTo } from '../tensor/movedTo.js';
-import { tidy } from '../tensor/scope.js';
-import type { Tensor } from '../tensor/tensor.js';
+import type { Batch } from '../../data/batching/batch.js';
+import { checkFiniteNumber } from '../../nn/check.js';
+import { checkModel } from '../../nn/model/checkModel.js';
+import { Generator } from '../../nn/model/generator.js';
+import { Linear } from '../../nn/layers/linear.js';
+import { linearCrossEntropy } from '../../nn/loss/linearCrossEntropy.js';
+import { crossEntropy } from '../../nn/loss/crossEntropy.js';
+import { movedIds } from '../../nn/idRange.js';
+import { isPackable } from '../../nn/packed/packable.js';
+import type { Transformer } from '../../nn/model/transformer.js';
+import { checkInteger, checkOptions, orDefault } from '../../runtime/options.js';
+import { callTensor } from '../../tensor/dispatch.js';
+import { movedTo } from '../../tensor/movedTo.js';
+import { tidy } from '../../tensor/scope.js';
+import type { Tensor } from '../../tensor/tensor.js';
 import { checkBatch } from './checkBatch.js';
 
 /** Options of {@link tokenLossSum}. */

@@ -1,7 +1,7 @@
-import type { Batch } from '../data/batch.js';
-import { PackedSequences } from '../nn/packed/packedSequences.js';
-import { checkInstance, checkInteger, checkObject } from '../runtime/options.js';
-import { checkTensor } from '../tensor/check.js';
+import type { Batch } from '../../data/batching/batch.js';
+import { PackedSequences } from '../../nn/packed/packedSequences.js';
+import { checkInstance, checkInteger, checkObject } from '../../runtime/options.js';
+import { checkTensor } from '../../tensor/check.js';
 
 const packedNames = ['src', 'tgt', 'tgtY'] as const;
 const sequenceNames = ['srcSequences', 'tgtSequences'] as const;

@@ -1,12 +1,12 @@
 /** The folder of a training run: its models, its history and the picture of its losses. */
 import { open, readdir, rm, rmdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { makeFolder } from '../runtime/makeFolder.js';
-import { saveFault, writeFileAtomically } from '../io/atomicFile.js';
-import { temporarySibling, releaseTemporary } from '../io/temporary.js';
-import { saveModel, type SaveModelOptions } from '../io/checkpoint.js';
-import { TorchError } from '../runtime/errors.js';
-import type { Transformer } from '../nn/model/transformer.js';
+import { makeFolder } from '../../runtime/makeFolder.js';
+import { saveFault, writeFileAtomically } from '../../io/atomicFile.js';
+import { temporarySibling, releaseTemporary } from '../../io/temporary.js';
+import { saveModel, type SaveModelOptions } from '../../io/checkpoint.js';
+import { TorchError } from '../../runtime/errors.js';
+import type { Transformer } from '../../nn/model/transformer.js';
 import { lockRun, type RunLock } from './runLock.js';
 import { historyJson, type History } from './history.js';
 import { lossCurve } from './lossCurve.js';

@@ -1,11 +1,11 @@
-import { paddingMask, targetMask } from '../nn/attention/mask.js';
-import { checkArray, checkInteger } from '../runtime/options.js';
-import { tensor } from '../tensor/create.js';
-import { call } from '../tensor/dispatch.js';
-import { checkDevice, type DeviceChoice } from '../tensor/device.js';
-import type { Tensor } from '../tensor/tensor.js';
-import { checkTokenPairs } from './checkData.js';
-import type { TokenPair } from './dataset.js';
+import { paddingMask, targetMask } from '../../nn/attention/mask.js';
+import { checkArray, checkInteger } from '../../runtime/options.js';
+import { tensor } from '../../tensor/create.js';
+import { call } from '../../tensor/dispatch.js';
+import { checkDevice, type DeviceChoice } from '../../tensor/device.js';
+import type { Tensor } from '../../tensor/tensor.js';
+import { checkTokenPairs } from '../checkData.js';
+import type { TokenPair } from '../dataset.js';
 import { disposePacked, packPairs, type PackedBatch } from './packedBatch.js';
 
 /**

@@ -1,11 +1,11 @@
 /** Steps on a GPU, which works through what it is given while the next step is prepared. */
-import type { Batch } from '../data/batch.js';
-import type { Adam, GradientScaling } from '../optim/adam.js';
-import { gradientNorm, storedGradients } from '../optim/gradientNorm.js';
-import { noGrad } from '../tensor/autograd.js';
-import { stack } from '../tensor/create.js';
-import { tidy } from '../tensor/scope.js';
-import type { Tensor } from '../tensor/tensor.js';
+import type { Batch } from '../../data/batching/batch.js';
+import type { Adam, GradientScaling } from '../../optim/adam.js';
+import { gradientNorm, storedGradients } from '../../optim/gradientNorm.js';
+import { noGrad } from '../../tensor/autograd.js';
+import { stack } from '../../tensor/create.js';
+import { tidy } from '../../tensor/scope.js';
+import type { Tensor } from '../../tensor/tensor.js';
 import { LossScale } from './lossScale.js';
 import { numbersLater } from './numbersLater.js';
 import {

@@ -4,9 +4,9 @@ import {
   checkOptions,
   checkSignal,
   describe,
-} from '../runtime/options.js';
+} from '../../runtime/options.js';
 import { findMerges } from './bpeMerges.js';
-import { checkTexts } from './checkData.js';
+import { checkTexts } from '../checkData.js';
 import { nativeTokenizers } from './nativeTokenizers.js';
 
 /** Options of {@link trainBpe}. */
