@@ -16,6 +16,15 @@ export function checkTokenizer(owner: string, value: unknown): asserts value is 
   checkInstance(owner, 'tokenizer', value, Tokenizer, 'Tokenizer.fromFile or Tokenizer.fromJson');
 }
 
+/** @throws RangeError for a tokenizer with ids that the model does not have */
+export function checkTokenizerFits(owner: string, tokenizer: Tokenizer, vocabSize: number): void {
+  if (tokenizer.vocabSize <= vocabSize) return;
+  throw new RangeError(
+    `${owner}: the tokenizer has ${tokenizer.vocabSize} ids, the model only ${vocabSize}; ` +
+      'make the model with tokenizer.vocabSize',
+  );
+}
+
 /** Sentence pairs as texts. @throws TypeError naming the pair and its part */
 export function checkTextPairs(
   owner: string,

@@ -1,7 +1,9 @@
 /** The training loop. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { checkTokenizerFits } from '../data/checkData.js';
 import { checkSpecialIds } from '../data/tokenizers/specialIds.js';
 import { checkModel } from '../nn/model/checkModel.js';
+import { modelVocabSize } from '../nn/model/modelVocabulary.js';
 import { Translator } from '../decode/translator.js';
 import type { Transformer } from '../nn/model/transformer.js';
 import { Adam } from '../optim/adam.js';
@@ -74,14 +76,9 @@ export class Trainer {
   constructor(model: Transformer, options: TrainerOptions) {
     checkModel('Trainer', model);
     checkTrainerOptions(options);
-    const { outFeatures: vocabSize } = model.generator.proj;
+    const vocabSize = modelVocabSize(model);
     const { tokenizer } = options;
-    if (tokenizer !== undefined && tokenizer.vocabSize > vocabSize) {
-      throw new RangeError(
-        `Trainer: the tokenizer has ${tokenizer.vocabSize} ids, the model only ${vocabSize}; ` +
-          'make the model with tokenizer.vocabSize',
-      );
-    }
+    if (tokenizer !== undefined) checkTokenizerFits('Trainer', tokenizer, vocabSize);
     checkSpecialIds(options.specialIds, vocabSize, 'Trainer');
     this.model = model;
     this.#options = options;
