@@ -1,4 +1,5 @@
 /** The inside of a search: a batch of unfinished targets that grows by one token at a time. */
+import { TorchError } from '../runtime/errors.js';
 import { checkInteger } from '../runtime/options.js';
 import { noGrad } from '../tensor/autograd.js';
 import { checkTensor } from '../tensor/check.js';
@@ -61,7 +62,9 @@ export class RecomputingStepDecoder implements StepDecoder {
     );
   }
 
+  /** @throws TorchError ERR_DISPOSED after {@link RecomputingStepDecoder.dispose} */
   next(): Tensor {
+    this.#refuseDisposed('next');
     return quietly(() => {
       const length = this.#target.shape[1] as number;
       const mask = subsequentMask(length, { device: this.#target.device });
@@ -71,11 +74,13 @@ export class RecomputingStepDecoder implements StepDecoder {
   }
 
   append(tokens: Tensor): void {
+    this.#refuseDisposed('append');
     checkIds('RecomputingStepDecoder.append', 'tokens', tokens);
     this.#target = replaced(this.#target, (target) => cat([target, tokens.unsqueeze(1)], 1));
   }
 
   select(rows: Tensor): void {
+    this.#refuseDisposed('select');
     checkIds('RecomputingStepDecoder.select', 'rows', rows);
     this.#memory = replaced(this.#memory, (memory) => memory.indexSelect(0, rows));
     this.#srcMask = replaced(this.#srcMask, (mask) => mask.indexSelect(0, rows));
@@ -86,6 +91,14 @@ export class RecomputingStepDecoder implements StepDecoder {
     this.#memory.dispose();
     this.#srcMask.dispose();
     this.#target.dispose();
+  }
+
+  #refuseDisposed(method: string): void {
+    if (!this.#target.isDisposed) return;
+    throw new TorchError(
+      'ERR_DISPOSED',
+      `RecomputingStepDecoder.${method}: the decoder has been disposed of; make another one`,
+    );
   }
 }
 
