@@ -1,14 +1,15 @@
 /** Translation of texts with a trained model. */
 import { padSequences } from '../data/batching/batch.js';
-import { checkTokenizer } from '../data/checkData.js';
+import { checkTokenizer, checkTokenizerFits } from '../data/checkData.js';
 import { frame } from '../data/encodePairs.js';
 import { checkSpecialIds, type SpecialIds } from '../data/tokenizers/specialIds.js';
 import type { Tokenizer } from '../data/tokenizers/tokenizer.js';
 import { loadModel } from '../io/checkpoint.js';
 import { checkpointFault } from '../io/safetensorsHeader.js';
 import { paddingMask } from '../nn/attention/mask.js';
-import { sharedVocabSize } from '../nn/model/modelOptions.js';
+import { modelVocabulary } from '../nn/model/modelVocabulary.js';
 import type { Transformer } from '../nn/model/transformer.js';
+import { TorchError } from '../runtime/errors.js';
 import {
   checkInteger,
   checkOptions,
@@ -21,7 +22,7 @@ import {
 import { checkDevice, type DeviceChoice } from '../tensor/device.js';
 import { tidy } from '../tensor/scope.js';
 import { checkModel } from '../nn/model/checkModel.js';
-import { greedy, type Decoded } from './greedy.js';
+import { searchGreedily, type Decoded } from './greedy.js';
 import { checkMaxLength, sourceLimit } from './positionLimit.js';
 
 /** What a {@link Translator} needs besides the model. */
@@ -84,11 +85,17 @@ export class Translator {
   readonly tokenizer: Tokenizer;
   /** Ids of pad, bos and eos. */
   readonly specialIds: SpecialIds;
+  /** Ids that are never written: pad, bos, and those that the tokenizer has no token for. */
+  readonly #forbidden: readonly number[];
+  #disposed = false;
 
   /**
    * A translator on a model in memory; {@link Translator.load} makes one from a folder.
    * @throws TypeError for a fault in the arguments
-   * @throws RangeError if the tokenizer or the ids do not fit the model
+   * @throws RangeError if the tokenizer or the ids do not fit the model: a model may have more ids
+   *   than the tokenizer, which are never written then, but not fewer, nor vocabularies of different
+   *   sizes for source and target
+   * @throws TorchError ERR_DISPOSED for a model that has been disposed of
    */
   constructor(model: Transformer, options: TranslatorOptions) {
     const names = ['tokenizer', 'specialIds'];
@@ -96,18 +103,15 @@ export class Translator {
     checkRequiredOptions('Translator', options, names, 'tokenizer and specialIds');
     const { tokenizer, specialIds } = options;
     checkTokenizer('Translator', tokenizer);
-    const vocabSize =
-      model.config === null ? model.generator.proj.outFeatures : sharedVocabSize(model.config);
+    const vocabSize = oneVocabulary(model);
     checkSpecialIds(specialIds, vocabSize, 'Translator');
-    if (tokenizer.vocabSize > vocabSize) {
-      throw new RangeError(
-        `Translator: the tokenizer has ${tokenizer.vocabSize} ids, the model only ${vocabSize}`,
-      );
-    }
+    checkTokenizerFits('Translator', tokenizer, vocabSize);
     this.model = model;
     this.tokenizer = tokenizer;
     const { pad, bos, eos } = specialIds;
     this.specialIds = { pad, bos, eos };
+    const unknown = tokenizer.unusedIds(vocabSize).filter((id) => id !== eos);
+    this.#forbidden = [...new Set([pad, bos, ...unknown])];
   }
 
   /**
@@ -148,8 +152,20 @@ export class Translator {
    *
    * @throws TypeError if a text is no string, or the model is in training mode
    * @throws TextTooLongError naming the text's index if it has more tokens than the position table
+   * @throws TorchError ERR_NON_FINITE naming the text's index if its probabilities are NaN or
+   *   infinite; ERR_DISPOSED after {@link Translator.dispose}, or if that is called meanwhile
    */
   async translate(texts: readonly string[], options: TranslateOptions = {}): Promise<string[]> {
+    this.#refuseDisposed();
+    try {
+      return await this.#translate(texts, options);
+    } catch (error) {
+      this.#refuseDisposed();
+      throw error;
+    }
+  }
+
+  async #translate(texts: readonly string[], options: TranslateOptions): Promise<string[]> {
     const owner = 'Translator.translate';
     checkStrings(owner, 'texts', texts);
     checkOptions(owner, options, ['batchSize', 'maxLength', 'signal']);
@@ -168,6 +184,7 @@ export class Translator {
       const indices = filled.slice(start, start + batchSize);
       const decoded = await this.#decode(
         indices.map((index) => sources[index] as number[]),
+        (row) => `texts[${indices[row]}]`,
         maxLength,
         signal,
       );
@@ -198,17 +215,25 @@ export class Translator {
 
   async #decode(
     sources: readonly number[][],
+    nameOf: (row: number) => string,
     maxLength: number,
     signal: AbortSignal | undefined,
   ): Promise<Decoded[]> {
-    const { pad, bos, eos } = this.specialIds;
+    const { pad, ...search } = this.specialIds;
     const device = this.model.generator.proj.weight.device;
     const [src, srcMask] = tidy(() => {
       const ids = padSequences(sources, pad, device);
       return [ids, paddingMask(ids, pad)] as const;
     });
     try {
-      return await greedy(this.model, src, srcMask, { pad, bos, eos, maxLength, signal });
+      return await searchGreedily(this.model, src, srcMask, {
+        owner: 'Translator.translate',
+        nameOf,
+        ...search,
+        forbidden: this.#forbidden,
+        maxLength,
+        signal,
+      });
     } finally {
       src.dispose();
       srcMask.dispose();
@@ -217,7 +242,16 @@ export class Translator {
 
   /** Frees the model's memory. */
   dispose(): void {
+    this.#disposed = true;
     this.model.dispose();
+  }
+
+  #refuseDisposed(): void {
+    if (!this.#disposed) return;
+    throw new TorchError(
+      'ERR_DISPOSED',
+      'Translator.translate: the translator has been disposed of; load another one',
+    );
   }
 
   /**
@@ -227,4 +261,17 @@ export class Translator {
   [Symbol.dispose](): void {
     this.dispose();
   }
+}
+
+/**
+ * The number of ids that source and target share: one tokenizer serves both.
+ * @throws RangeError for two vocabularies
+ */
+function oneVocabulary(model: Transformer): number {
+  const { src, tgt } = modelVocabulary(model);
+  if (src === tgt) return tgt;
+  throw new RangeError(
+    `Translator: the model has a vocabulary of ${src} for the source and of ${tgt} for the target, ` +
+      'but one tokenizer is for both; decode such a model with greedy(…) and two tokenizers',
+  );
 }

@@ -63,6 +63,8 @@ const causes: Readonly<Record<string, string>> = {
   iterator: `await fit({ epochs: 2 }, [batch()].values())`,
   tokenizer: `new tf.Trainer(model(), { specialIds, tokenizer })`,
   long: `await new tf.Translator(large().eval(), { tokenizer, specialIds }).translate(['abcdefgh'])`,
+  notNumbers: `const m = large().eval(); tf.noGrad(() => m.parameters()[0].fill_(NaN)); await new tf.Translator(m, { tokenizer, specialIds }).translate(['a'])`,
+  translator: `const t = new tf.Translator(large().eval(), { tokenizer, specialIds }); t.dispose(); await t.translate(['a'])`,
   training: `await new tf.Translator(large(), { tokenizer, specialIds }).translate(['a'])`,
   bare: `await tf.saveModel('bare', model()); await tf.Translator.load('bare')`,
   weights: `await writeFile('w.safetensors', 'PK'); await tf.readSafetensors('w.safetensors')`,

@@ -10,6 +10,7 @@ import {
   type ModelOptions,
   type SpecialIds,
   type Transformer,
+  type VocabSize,
 } from 'torchformer';
 
 const ones = ['zero', 'one', 'two', 'three', 'four', 'five', 'six', 'seven', 'eight', 'nine'];
@@ -41,7 +42,7 @@ export async function tinyTask(pairs = fiftyPairs): Promise<TinyTask> {
 }
 
 /** One layer, no dropout, the same weights each time. */
-export function tinyModel(vocabSize: number, options: ModelOptions = {}): Transformer {
+export function tinyModel(vocabSize: VocabSize, options: ModelOptions = {}): Transformer {
   manualSeed(1);
   return makeModel(vocabSize, {
     N: 1,

@@ -227,6 +227,13 @@ export class Tokenizer {
     return this.native.idToToken(id) ?? undefined;
   }
 
+  /** The ids below `vocabSize`, a model's, that no token has. @internal */
+  unusedIds(vocabSize: number): number[] {
+    const used = new Set(Object.values(this.native.getVocab(true)));
+    const ids = Array.from({ length: vocabSize }, (_, id) => id);
+    return ids.filter((id) => !used.has(id));
+  }
+
   /** The `tokenizer.json` that it was made from, unchanged. */
   toJson(): string {
     return this.json;
