@@ -57,7 +57,7 @@ export interface AttentionOptions {
  * @param K `[B, H, Sk, Dk]`
  * @param V `[B, H, Sk, Dv]`
  * @param mask where it is true (or 1), the key is blocked; usually `[B, 1, Sq, Sk]`, all shapes of
- *   nn/mask.ts; null: none is
+ *   nn/attention/mask.ts; null: none is
  * @returns `[B, Sq, H · Dv]`
  * @throws RangeError naming the shapes that do not fit, TypeError for dtypes and devices
  */
@@ -150,13 +150,15 @@ export class MultiHead extends Module {
    * @param K `[B, Sk, dModel]`
    * @param V `[B, Sk, dModel]`
    * @param mask where it is true (or 1), the key is blocked; usually `[B, 1, Sq, Sk]`, all shapes
-   *   of nn/mask.ts; null: none is
+   *   of nn/attention/mask.ts; null: none is
    * @returns `[B, Sq, dModel]`
-   * @throws RangeError naming the shapes that do not fit, TypeError for dtypes and devices
+   * @throws RangeError naming the shapes that do not fit, and for a mask of two dimensions where B
+   *   equals Sq; TypeError for dtypes and devices
    */
   override forward(Q: Tensor, K: Tensor, V: Tensor, mask: Tensor | null = null): Tensor {
     const { dModel, h, emptyRows } = this;
     checkAttentionInputs('MultiHead', { query: Q, key: K, value: V }, dModel, this.fcQ.weight);
+    refuseAmbiguousMask(mask, Q);
     return tidy(() => {
       const normedQ = this.norm.forward(Q);
       const normedK = K === Q ? normedQ : this.norm.forward(K);
@@ -175,6 +177,19 @@ export class MultiHead extends Module {
   protected override extraDescription(): string {
     return `dModel=${this.dModel}, h=${this.h}`;
   }
+}
+
+/** @throws RangeError for a mask of two dimensions that may be `[B, Sk]` and `[Sq, Sk]` */
+function refuseAmbiguousMask(mask: Tensor | null, Q: Tensor): void {
+  if (mask === null) return;
+  checkTensor('MultiHead', 'mask', mask);
+  const [B, Sq] = Q.shape as [number, number];
+  if (mask.ndim !== 2 || B === 1 || B !== Sq || mask.shape[0] !== B) return;
+  throw new RangeError(
+    `MultiHead: mask must be [B|1, Sq|1, Sk] or [B|1, H|1, Sq|1, Sk] for ${B} sequences of ${Sq} ` +
+      `queries, got ${formatShape(mask.shape)}, which may be [B, Sk] and [Sq, Sk]: ` +
+      'pass mask.unsqueeze(1) for the first, mask.unsqueeze(0) for the second',
+  );
 }
 
 /** Options of {@link PositionEmbedding}. */

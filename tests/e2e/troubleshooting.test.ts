@@ -49,6 +49,7 @@ const causes: Readonly<Record<string, string>> = {
   vocabulary: `model().encode(ids([1, 9]), null)`,
   positions: `model().encode(ids([1, 2, 3, 4, 5, 6, 7]), null)`,
   mask: `tf.attention(tf.ones([2, 3, 4]), tf.ones([2, 5, 4]), tf.ones([2, 5, 4]), { mask: tf.ones([2, 5]) })`,
+  flatMask: `model().encode(ids([1, 5], [6, 7]), tf.ones([2, 2]))`,
   inverted: `model().forward(ids([1, 5, 6]), ids([1, 5, 6]), null, tf.subsequentMask(3).logicalNot())`,
   state: `model().loadStateDict(tf.makeModel(10, sizes).stateDict())`,
   product: `tf.ones([2, 3]).matmul(tf.ones([2, 3]))`,

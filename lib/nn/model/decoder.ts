@@ -6,7 +6,7 @@ import { clones, intoClones } from '../module/clones.js';
 import type { ModuleList } from '../module/containers.js';
 import { finalNormOf, layerOptionNames } from './layerStack.js';
 import type { AttentionModule, LayerOptions, StackOptions } from './layerStack.js';
-import { layerMask } from '../packed/layerMask.js';
+import { sourceLayerMask, targetLayerMask } from '../packed/layerMask.js';
 import { refuseInvertedCausal } from '../attention/mask.js';
 import { Module } from '../module/module.js';
 import type { TensorModule } from '../module/module.js';
@@ -76,7 +76,8 @@ export class DecoderLayer extends Module {
    * @param srcMask which positions of `memory` may be attended, usually `[B, 1, S]`; null: all
    * @param tgtMask which target positions each may attend, usually `[B, T, T]`; null: all
    * @returns `[B, T, size]`
-   * @throws RangeError naming the shapes that do not fit, TypeError for dtypes and devices
+   * @throws RangeError naming the shapes that do not fit, and for a `srcMask` of two dimensions, or
+   *   such a `tgtMask` where B equals T; TypeError for dtypes and devices
    */
   override forward(
     input: Tensor,
@@ -84,9 +85,12 @@ export class DecoderLayer extends Module {
     srcMask: Tensor | PackedMask | null,
     tgtMask: Tensor | PackedMask | null,
   ): Tensor {
-    return tidy(() =>
-      throughSublayers(this, ResidualStream.of(input), memory, srcMask, tgtMask).sum(),
-    );
+    return tidy(() => {
+      const allowedSource = sourceLayerMask('DecoderLayer', 'srcMask', srcMask);
+      const allowedTarget = targetLayerMask('DecoderLayer', 'tgtMask', tgtMask, input);
+      const stream = ResidualStream.of(input);
+      return throughSublayers(this, stream, memory, allowedSource, allowedTarget).sum();
+    });
   }
 }
 
@@ -144,8 +148,9 @@ export class Decoder extends Module {
    * @param srcMask which positions of `memory` may be attended, usually `[B, 1, S]`; null: all
    * @param tgtMask which target positions each may attend, usually `[B, T, T]`; null: all
    * @returns `[B, T, dModel]`
-   * @throws RangeError naming the shapes that do not fit; TypeError for dtypes, devices, and a
-   *   `tgtMask` of the opposite sense, as far as it can be told
+   * @throws RangeError naming the shapes that do not fit, and for a `srcMask` of two dimensions, or
+   *   such a `tgtMask` where B equals T; TypeError for dtypes, devices, and a `tgtMask` of the
+   *   opposite sense, as far as it can be told
    */
   override forward(
     input: Tensor,
@@ -154,8 +159,8 @@ export class Decoder extends Module {
     tgtMask: Tensor | PackedMask | null,
   ): Tensor {
     return tidy(() => {
-      const allowedSource = layerMask('Decoder', srcMask);
-      const allowedTarget = layerMask('Decoder', tgtMask);
+      const allowedSource = sourceLayerMask('Decoder', 'srcMask', srcMask);
+      const allowedTarget = targetLayerMask('Decoder', 'tgtMask', tgtMask, input);
       if (allowedTarget !== null && !(allowedTarget instanceof PackedMask)) {
         refuseInvertedCausal('Decoder', 'tgtMask', allowedTarget);
       }

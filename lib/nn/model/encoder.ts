@@ -6,7 +6,7 @@ import { clones, intoClones } from '../module/clones.js';
 import type { ModuleList } from '../module/containers.js';
 import { finalNormOf, layerOptionNames } from './layerStack.js';
 import type { AttentionModule, LayerOptions, StackOptions } from './layerStack.js';
-import { layerMask } from '../packed/layerMask.js';
+import { sourceLayerMask } from '../packed/layerMask.js';
 import { Module } from '../module/module.js';
 import type { TensorModule } from '../module/module.js';
 import type { Norm } from '../layers/norm.js';
@@ -63,10 +63,14 @@ export class EncoderLayer extends Module {
    * @param input `[B, S, size]`
    * @param mask which positions may be attended, usually `[B, 1, S]`; null: all
    * @returns `[B, S, size]`
-   * @throws RangeError naming the shapes that do not fit, TypeError for dtypes and devices
+   * @throws RangeError naming the shapes that do not fit, and for a mask of two dimensions;
+   *   TypeError for dtypes and devices
    */
   override forward(input: Tensor, mask: Tensor | PackedMask | null): Tensor {
-    return tidy(() => throughSublayers(this, ResidualStream.of(input), mask).sum());
+    return tidy(() => {
+      const allowed = sourceLayerMask('EncoderLayer', 'mask', mask);
+      return throughSublayers(this, ResidualStream.of(input), allowed).sum();
+    });
   }
 }
 
@@ -115,12 +119,13 @@ export class Encoder extends Module {
    * @param input `[B, S, dModel]`
    * @param mask which positions may be attended, usually `[B, 1, S]`; null: all
    * @returns `[B, S, dModel]`
-   * @throws RangeError naming the shapes that do not fit, TypeError for dtypes and devices
+   * @throws RangeError naming the shapes that do not fit, and for a mask of two dimensions;
+   *   TypeError for dtypes and devices
    */
   override forward(input: Tensor, mask: Tensor | PackedMask | null): Tensor {
     return tidy(() => {
       // Once here instead of once a layer.
-      const allowed = layerMask('Encoder', mask);
+      const allowed = sourceLayerMask('Encoder', 'mask', mask);
       let stream = ResidualStream.of(input);
       for (const layer of this.layers) stream = throughLayer(layer, stream, allowed);
       return this.norm === null ? stream.sum() : stream.sumAndNorm(this.norm).normed;

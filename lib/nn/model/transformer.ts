@@ -78,7 +78,8 @@ export class Transformer extends Module {
    * @param src source ids `[B, S]`, int64 or int32
    * @param srcMask which may be attended, usually `paddingMask(src, pad)` `[B, 1, S]`; null: all
    * @returns the memory `[B, S, dModel]`
-   * @throws RangeError for an id outside the vocabulary, or S beyond the table of positions
+   * @throws RangeError for an id outside the vocabulary, S beyond the table of positions, or a
+   *   mask `[B, S]`, which needs `mask.unsqueeze(1)`
    */
   encode(src: Tensor, srcMask: Tensor | null): Tensor {
     checkIds('Transformer', 'src', src, 2);
@@ -91,6 +92,8 @@ export class Transformer extends Module {
    * @param tgt target ids `[B, T]`, int64 or int32
    * @param tgtMask which each may attend, usually `targetMask(tgt, pad)` `[B, T, T]`; null: all
    * @returns `[B, T, dModel]`
+   * @throws RangeError as {@link Transformer.encode}, and for a `tgtMask` of two dimensions where B
+   *   equals T: `[T, T]` needs `mask.unsqueeze(0)` there
    */
   decode(memory: Tensor, srcMask: Tensor | null, tgt: Tensor, tgtMask: Tensor | null): Tensor {
     checkIds('Transformer', 'tgt', tgt, 2);
@@ -105,6 +108,7 @@ export class Transformer extends Module {
    * @param srcMask see {@link Transformer.encode}
    * @param tgtMask see {@link Transformer.decode}
    * @returns `[B, T, dModel]`
+   * @throws RangeError, TypeError as the two do
    */
   override forward(
     src: Tensor,

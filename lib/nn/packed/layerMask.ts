@@ -1,11 +1,53 @@
+import { checkTensor, formatShape } from '../../tensor/check.js';
 import type { Tensor } from '../../tensor/tensor.js';
 import { booleanMask } from '../attention/mask.js';
 import { PackedMask } from './packedSequences.js';
 
-/** A mask in the form that layers hand on: booleans, made once for all layers, or packed. */
-export function layerMask(
+/**
+ * A source's mask in the form that layers hand on: booleans, made once for all layers, or packed.
+ *
+ * @throws RangeError for two dimensions: `[B, S]` would be taken for `[Sq, Sk]` where B equals S,
+ *   and each sentence would get the padding of others
+ */
+export function sourceLayerMask(
   owner: string,
+  name: string,
   mask: Tensor | PackedMask | null,
 ): Tensor | PackedMask | null {
-  return mask === null || mask instanceof PackedMask ? mask : booleanMask(owner, mask);
+  if (mask === null || mask instanceof PackedMask) return mask;
+  const allowed = booleanMask(owner, mask);
+  if (allowed.ndim !== 2) return allowed;
+  throw new RangeError(
+    `${owner}: ${name} must be [B, 1, S], [B|1, S, S] or [B|1, H|1, S|1, S], got ` +
+      `${formatShape(allowed.shape)}: pass paddingMask(src, pad), or mask.unsqueeze(1) for a ` +
+      'mask [B, S], mask.unsqueeze(0) for a mask [S, S]',
+  );
+}
+
+/**
+ * A target's mask in the form that layers hand on.
+ *
+ * @param input the target's vectors `[B, T, D]`
+ * @throws RangeError for two dimensions of which the first is B: `[B, T]`, or `[T, T]` where B
+ *   equals T
+ */
+export function targetLayerMask(
+  owner: string,
+  name: string,
+  mask: Tensor | PackedMask | null,
+  input: Tensor,
+): Tensor | PackedMask | null {
+  if (mask === null || mask instanceof PackedMask) return mask;
+  const allowed = booleanMask(owner, mask);
+  if (allowed.ndim !== 2) return allowed;
+  checkTensor(owner, 'input', input);
+  const B = input.shape[0] as number;
+  if (B > 1 && allowed.shape[0] === B) {
+    throw new RangeError(
+      `${owner}: ${name} must be [B|1, T|1, T] or [B|1, H|1, T|1, T] for ${B} targets, got ` +
+        `${formatShape(allowed.shape)}, which may be [B, T]: pass targetMask(tgt, pad), or ` +
+        'mask.unsqueeze(0) for a mask [T, T]',
+    );
+  }
+  return allowed;
 }

@@ -163,6 +163,22 @@ describe('MultiHead of seed 002', () => {
     expect(numbers(full)).toEqual(numbers(together));
   });
 
+  it('refuses a mask of two dimensions that may be [B, Sk] and [Sq, Sk]', () => {
+    const multiHead = new seed002.MultiHead({ dModel: 8, h: 4 }).eval();
+    const run = (input: Tensor, mask: Tensor) => multiHead.forward(input, input, input, mask);
+    const blocked = zeros([3, 3], { dtype: 'bool' });
+    expect(() => run(randn([3, 3, 8]), blocked)).toThrow(RangeError);
+    expect(() => run(randn([3, 3, 8]), blocked)).toThrow(
+      /mask must be .* for 3 sequences of 3 queries, got \[3, 3\].*mask\.unsqueeze\(1\)/,
+    );
+    expect(() => run(randn([2, 3, 8]), ones([2, 3]))).toThrow(/does not fit/);
+    for (const B of [1, 2]) {
+      const input = randn([B, 3, 8]);
+      const future = subsequentMask(3).logicalNot();
+      expect(numbers(run(input, future.squeeze(0)))).toEqual(numbers(run(input, future)));
+    }
+  });
+
   it('drops a tenth of its result, and nothing of the weights', () => {
     const multiHead = new seed002.MultiHead({ dModel: 100, h: 1 });
     const input = randn([1, 100, 100]);

@@ -1,16 +1,20 @@
 import { describe, expect, it } from 'vitest';
 import {
+  attentionMaps,
   booleanMask,
   combineMasks,
   fromAdditiveMask,
+  greedy,
   makeModel,
   ones,
   paddingMask,
+  randn,
   subsequentMask,
   targetMask,
   tensor,
 } from 'torchformer';
 import type { Tensor } from 'torchformer';
+import { numbers } from '../../../support/numbers.js';
 
 const ids = () =>
   tensor(
@@ -227,5 +231,81 @@ describe("a decoder's mask of the opposite sense", () => {
     expect(run(subsequentMask(3)).shape).toEqual([1, 3, 4]);
     const one = tensor([[1n]]);
     expect(model.forward(one, one, null, tensor([[[0]]])).shape).toEqual([1, 1, 4]);
+  });
+});
+
+describe('masks of two dimensions, given to a model', () => {
+  const model = makeModel(9, { N: 1, dModel: 4, dFf: 4, h: 1 }).eval();
+  const [encoderLayer, decoderLayer] = [model.encoder.layers.at(0), model.decoder.layers.at(0)];
+  /** B equals S equals T; 0 is padding. */
+  const src = tensor([
+    [1n, 2n, 0n],
+    [3n, 4n, 5n],
+    [6n, 0n, 0n],
+  ]);
+  const flat = src.ne(0);
+  const memory = randn([3, 3, 4]);
+
+  it.each<[string, string, (mask: Tensor) => unknown]>([
+    ['Transformer.encode', 'Encoder: mask', (mask) => model.encode(src, mask)],
+    ['Transformer.decode', 'Decoder: srcMask', (mask) => model.decode(memory, mask, src, null)],
+    ['Transformer.forward', 'Encoder: mask', (mask) => model.forward(src, src, mask, null)],
+    [
+      'attentionMaps',
+      'Encoder: mask',
+      (mask) => attentionMaps(model, { src, tgt: src, srcMask: mask }),
+    ],
+    ['Encoder', 'Encoder: mask', (mask) => model.encoder.forward(memory, mask)],
+    ['EncoderLayer', 'EncoderLayer: mask', (mask) => encoderLayer.forward(memory, mask)],
+    [
+      'DecoderLayer',
+      'DecoderLayer: srcMask',
+      (mask) => decoderLayer.forward(memory, memory, mask, null),
+    ],
+  ])('are refused for the source: %s', (_what, parameter, run) => {
+    const others = [ones([3, 3]), ones([1, 3]), ones([2, 3], { dtype: 'int64' })];
+    for (const mask of [flat, ...others]) {
+      const expected = `${parameter} must be [B, 1, S], [B|1, S, S] or [B|1, H|1, S|1, S], got [${mask.shape.join(', ')}]`;
+      expect(() => run(mask)).toThrow(RangeError);
+      expect(() => run(mask)).toThrow(expected);
+      expect(() => run(mask)).toThrow(/mask\.unsqueeze\(1\) for a mask \[B, S\]/);
+    }
+    for (const right of [flat.unsqueeze(1), ones([1, 3, 3]), ones([1, 1, 1, 3])]) {
+      expect(() => run(right)).not.toThrow();
+    }
+  });
+
+  it('are refused by a search, which hands them to the model', async () => {
+    const search = greedy(model, src, flat, { bos: 1, eos: 2, pad: 0 });
+    await expect(search).rejects.toThrow(/Encoder: mask must be \[B, 1, S\]/);
+  });
+
+  it.each<[string, string, (mask: Tensor) => unknown]>([
+    ['Transformer.decode', 'Decoder', (mask) => model.decode(memory, null, src, mask)],
+    ['Transformer.forward', 'Decoder', (mask) => model.forward(src, src, null, mask)],
+    ['attentionMaps', 'Decoder', (mask) => attentionMaps(model, { src, tgt: src, tgtMask: mask })],
+    ['DecoderLayer', 'DecoderLayer', (mask) => decoderLayer.forward(memory, memory, null, mask)],
+  ])('are refused for the target where B equals T: %s', (_what, owner, run) => {
+    const causal = subsequentMask(3);
+    for (const mask of [flat, causal.squeeze(0)]) {
+      expect(() => run(mask)).toThrow(RangeError);
+      expect(() => run(mask)).toThrow(
+        `${owner}: tgtMask must be [B|1, T|1, T] or [B|1, H|1, T|1, T] for 3 targets, got [3, 3]`,
+      );
+      expect(() => run(mask)).toThrow(/pass targetMask\(tgt, pad\), or mask\.unsqueeze\(0\)/);
+    }
+    for (const right of [causal, targetMask(src, 0), ones([1, 3])]) {
+      expect(() => run(right)).not.toThrow();
+    }
+  });
+
+  it('are one matrix for all targets where B and T differ', () => {
+    const two = src.narrow(0, 0, 2);
+    const causal = subsequentMask(3);
+    const run = (mask: Tensor) => numbers(model.forward(two, two, null, mask));
+    expect(run(causal.squeeze(0))).toEqual(run(causal));
+    expect(() => run(ones([2, 3]))).toThrow(/got \[2, 3\], which may be \[B, T\]/);
+    const one = src.narrow(0, 0, 1);
+    expect(() => model.forward(one, one, null, causal.squeeze(0))).not.toThrow();
   });
 });
