@@ -4,7 +4,8 @@ import { checkBoolean, checkTensor, checkTensors, describeValue, formatShape } f
 import { native } from './dispatch.js';
 import type { BackwardOptions as NativeBackwardOptions } from './native.js';
 import { isPromise } from './scope.js';
-import { Tensor } from './tensor.js';
+import { isTensor } from './slot.js';
+import type { Tensor } from './tensor.js';
 
 /** Options of {@link Tensor.backward} and {@link Tensor.backwardAsync}. */
 export interface BackwardOptions {
@@ -180,7 +181,7 @@ export function grad(
 }
 
 function listOf(value: Tensor | readonly Tensor[]): unknown {
-  return value instanceof Tensor ? [value] : value;
+  return isTensor(value) ? [value] : value;
 }
 
 function gradOutputsOf(

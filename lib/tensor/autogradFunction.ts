@@ -5,7 +5,8 @@ import { formatShape } from './check.js';
 import { call, callTensor, native } from './dispatch.js';
 import type { GradientCallback } from './native.js';
 import { keep, Scope } from './scope.js';
-import { Tensor } from './tensor.js';
+import { isTensor } from './slot.js';
+import type { Tensor } from './tensor.js';
 
 /** What a function's forward leaves for its backward. */
 export interface FunctionContext {
@@ -83,9 +84,7 @@ export function defineFunction<
   }
   return (...args) => {
     const recording = isGradEnabled();
-    const needsGradient = args.map(
-      (value) => recording && value instanceof Tensor && value.requiresGrad,
-    );
+    const needsGradient = args.map((value) => recording && isTensor(value) && value.requiresGrad);
     const context = new Context(needsGradient);
     const output = noGrad(() => definition.forward(context, ...args));
     const outputs = checkOutputs(name, output);
@@ -96,7 +95,7 @@ export function defineFunction<
     context.close(outputs);
     const inputs = args.filter((_, index) => needsGradient[index]) as Tensor[];
     // Not the arguments themselves: the graph would hold them, and they may be disposed of.
-    const shapes = args.map((value) => (value instanceof Tensor ? value.shape : null));
+    const shapes = args.map((value) => (isTensor(value) ? value.shape : null));
     const callback: GradientCallback = (gradients) =>
       inScope(gradients, () => {
         context.checkUnchanged(name);
@@ -107,7 +106,7 @@ export function defineFunction<
     const recorded = native().attachBackward(name, inputs, outputs, callback, () => {
       context.free();
     });
-    return (output instanceof Tensor ? recorded[0] : recorded) as Output;
+    return (isTensor(output) ? recorded[0] : recorded) as Output;
   };
 }
 
@@ -130,7 +129,7 @@ export function registerGradientHook(
   const callback: GradientCallback = (gradients) =>
     inScope(gradients, () => {
       const result = hook(gradients[0] as Tensor) ?? null;
-      if (result !== null && !(result instanceof Tensor)) {
+      if (result !== null && !isTensor(result)) {
         throw new TypeError(
           `registerHook: the hook must return a Tensor or nothing, got ${describe(result)}`,
         );
@@ -178,7 +177,7 @@ class Context implements FunctionContext {
   save(...tensors: Tensor[]): void {
     if (this.#closed) throw new TypeError('context.save: only forward can save tensors');
     for (const tensor of tensors) {
-      if (!(tensor instanceof Tensor)) {
+      if (!isTensor(tensor)) {
         throw new TypeError(`context.save: expected tensors, got ${describe(tensor)}`);
       }
       this.#saved.push(tensor);
@@ -230,7 +229,7 @@ class Context implements FunctionContext {
 function checkOutputs(name: string, output: unknown): Tensor[] {
   const outputs: unknown[] = Array.isArray(output) ? output : [output];
   for (const tensor of outputs) {
-    if (!(tensor instanceof Tensor)) {
+    if (!isTensor(tensor)) {
       throw new TypeError(
         `${name}: forward must return a Tensor or an array of them, got ${describe(tensor)}`,
       );
@@ -254,7 +253,7 @@ function checkGradients(
   return gradients.map((gradient, index) => {
     if (gradient === null || gradient === undefined) return null;
     const shape = shapes[index] ?? null;
-    if (!(gradient instanceof Tensor)) {
+    if (!isTensor(gradient)) {
       throw new TypeError(
         `${name}: gradient ${index} must be a Tensor or null, got ${describe(gradient)}`,
       );

@@ -7,7 +7,8 @@ import { TorchError } from '../runtime/errors.js';
 import { checkInteger, describe } from '../runtime/options.js';
 import { FloatScalar } from './dispatch.js';
 import { isFloatingPoint, type DType } from './dtype.js';
-import { Tensor } from './tensor.js';
+import { isTensor } from './slot.js';
+import type { Tensor } from './tensor.js';
 
 /**
  * A single number as an operand. Integer-valued numbers and bigints are integers, so that
@@ -22,14 +23,14 @@ export function formatShape(shape: readonly number[]): string {
 
 /** A short name of any value; tensors with shape and dtype. */
 export function describeValue(value: unknown): string {
-  if (!(value instanceof Tensor)) return describe(value);
+  if (!isTensor(value)) return describe(value);
   if (value.isDisposed) return 'a disposed Tensor';
   return `a Tensor ${formatShape(value.shape)} of ${value.dtype}`;
 }
 
 /** @throws TypeError unless `value` is a Tensor */
 export function checkTensor(owner: string, name: string, value: unknown): asserts value is Tensor {
-  if (!(value instanceof Tensor)) {
+  if (!isTensor(value)) {
     throw new TypeError(
       `${owner}: ${name} must be a Tensor, got ${describe(value)}; make one with tensor(…)`,
     );
@@ -64,7 +65,7 @@ export function checkScalar(owner: string, name: string, value: unknown): assert
 
 /** @throws TypeError unless `value` is a Tensor or a Scalar */
 export function checkOperand(owner: string, name: string, value: unknown): void {
-  if (value instanceof Tensor) return;
+  if (isTensor(value)) return;
   const kind = typeof value;
   if (kind === 'object' || kind === 'string' || kind === 'undefined' || kind === 'function') {
     if (value instanceof FloatScalar) return;

@@ -16,7 +16,8 @@ import { checkDevice, type Device, type DeviceChoice } from './device.js';
 import { callTensor, FloatScalar, native } from './dispatch.js';
 import { byteSize, checkDType, dtypeOfTypedArray, type DType, type TensorSource } from './dtype.js';
 import { flatten, type ReadonlyNestedArray } from './nested.js';
-import { Tensor } from './tensor.js';
+import { isTensor } from './slot.js';
+import type { Tensor } from './tensor.js';
 
 export { cat, stack } from './join.js';
 
@@ -83,7 +84,7 @@ export function tensor(
   const device =
     options.device === undefined ? undefined : checkDevice('tensor', 'device', options.device);
   checkBoolean('tensor', 'requiresGrad', requiresGrad);
-  if (data instanceof Tensor) {
+  if (isTensor(data)) {
     throw new TypeError('tensor: data is a Tensor already; copy it with clone() or to()');
   }
   const made = ArrayBuffer.isView(data)

@@ -9,9 +9,9 @@ import type { AtenOps, TorchformerOps } from './generated/opTypes.js';
 import type { BoundOp, NativeAddon } from './native.js';
 import { callBound, shareCallFrame } from './callFrame.js';
 import { namingDevices } from './mixedDevices.js';
-import { slotOf, useFreeSlot } from './slot.js';
-import { makeTensor, type Tensor } from './tensor.js';
 import { currentScope } from './scope.js';
+import { makeTensor, slotOf, useFreeSlot } from './slot.js';
+import type { Tensor } from './tensor.js';
 
 /** A number that becomes a floating Scalar even if its value is an integer. */
 export class FloatScalar {

@@ -1,5 +1,6 @@
 /** Tensors, autograd, scopes, random state, and the typed calls into libtorch's dispatcher. */
-export { Tensor, isTensor, type ToOptions } from './tensor.js';
+export { Tensor, type ToOptions } from './tensor.js';
+export { isTensor } from './slot.js';
 export {
   dtypes,
   isDType,
@@ -104,4 +105,5 @@ export {
   ops,
   type FloatScalar,
 } from './dispatch.js';
-export { keep, memory, Scope, tidy } from './scope.js';
+export { memory } from './memory.js';
+export { keep, Scope, tidy } from './scope.js';

@@ -1,7 +1,8 @@
 /** What to say when an op was given tensors of several devices. */
 import { TorchError } from '../runtime/errors.js';
 import type { BoundOp } from './native.js';
-import { isTensor, type Tensor } from './tensor.js';
+import { isTensor } from './slot.js';
+import type { Tensor } from './tensor.js';
 
 /**
  * Libtorch's error for tensors on different devices names two devices at best, and no argument; ours

@@ -1,7 +1,7 @@
 /** Nested JS arrays to flat typed arrays, and back. Preparation of data; nothing is computed. */
 import { describe } from '../runtime/options.js';
 import { integerRange, isFloatingPoint, type DType, type TensorData } from './dtype.js';
-import { Tensor } from './tensor.js';
+import { isTensor } from './slot.js';
 
 /** A number, bigint or boolean, or arrays of them to any depth. */
 export type NestedArray = number | bigint | boolean | NestedArray[];
@@ -107,7 +107,7 @@ function checkRow(
 const elements = (count: number): string => (count === 1 ? '1 element' : `${count} elements`);
 
 function describeLeaf(value: unknown): string {
-  if (value instanceof Tensor) return 'a Tensor (use stack or cat)';
+  if (isTensor(value)) return 'a Tensor (use stack or cat)';
   if (ArrayBuffer.isView(value))
     return `${describe(value)} (use Array.from, or reshape a flat one)`;
   return describe(value);

@@ -2,7 +2,8 @@
 import { checkOperand, type Scalar } from './check.js';
 import { call } from './dispatch.js';
 import { checkDType, type DType } from './dtype.js';
-import { Tensor } from './tensor.js';
+import { isTensor } from './slot.js';
+import type { Tensor } from './tensor.js';
 
 /**
  * The smallest dtype that both can be converted to: int64 and float16 give float16, float16 and
@@ -21,7 +22,7 @@ export function promoteTypes(a: DType, b: DType): DType {
 export function resultType(a: Tensor | Scalar, b: Tensor | Scalar): DType {
   checkOperand('resultType', 'a', a);
   checkOperand('resultType', 'b', b);
-  const kinds = `${a instanceof Tensor ? 'Tensor' : 'Scalar'}_${b instanceof Tensor ? 'Tensor' : 'Scalar'}`;
+  const kinds = `${isTensor(a) ? 'Tensor' : 'Scalar'}_${isTensor(b) ? 'Tensor' : 'Scalar'}`;
   const overload = { Tensor_Tensor: 'Tensor', Tensor_Scalar: 'Scalar' }[kinds] ?? kinds;
   return call(`aten::result_type.${overload}`, a, b) as DType;
 }

@@ -7,7 +7,8 @@ import { checkInteger, describe } from '../runtime/options.js';
 import { checkIndex, formatShape, sizeAt } from './check.js';
 import { callTensor, native } from './dispatch.js';
 import { checkGpuPositions } from './gpuPositions.js';
-import { Tensor } from './tensor.js';
+import { isTensor } from './slot.js';
+import type { Tensor } from './tensor.js';
 
 type Bound = '' | `${number}`;
 
@@ -75,7 +76,7 @@ export function indexedView(owner: string, self: Tensor, indices: readonly Index
     else if (item === null) {
       become(view.unsqueeze(dim));
       skip(1);
-    } else if (item instanceof Tensor) {
+    } else if (isTensor(item)) {
       // A single truth value picks all or nothing along a dimension of its own.
       if (item.ndim === 0) become(view.unsqueeze(dim));
       checkMaskSizes(owner, at, view, dim, item);
@@ -106,7 +107,7 @@ function readItem(owner: string, at: number, index: Index, self: Tensor, made: T
   if (index === null || index === '...') return index;
   if (typeof index === 'number') return checkIndex(owner, name, index);
   if (typeof index === 'string') return sliceOfText(owner, name, index);
-  if (index instanceof Tensor) return tensorItem(owner, name, index);
+  if (isTensor(index)) return tensorItem(owner, name, index);
   if (Array.isArray(index)) {
     // A copy: methods of arrays pass over holes, which are no positions.
     return kept(made, positionsOf(owner, name, Array.from<unknown>(index), self));
@@ -175,7 +176,7 @@ function checkRange(owner: string, name: string, range: SliceRange): SliceRange 
 /** How many dimensions of the tensor an item uses up. */
 function dimensionsOf(item: Item): number {
   if (item === null || item === '...') return 0;
-  return item instanceof Tensor && item.dtype === 'bool' ? item.ndim : 1;
+  return isTensor(item) && item.dtype === 'bool' ? item.ndim : 1;
 }
 
 function selected(owner: string, at: number, view: Tensor, dim: number, index: number): Tensor {

@@ -7,8 +7,8 @@
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { checkFunction } from '../runtime/options.js';
-import { native } from './dispatch.js';
-import { Tensor } from './tensor.js';
+import { isTensor } from './slot.js';
+import type { Tensor } from './tensor.js';
 
 const currentScopes = new AsyncLocalStorage<Scope | undefined>();
 // Most code runs outside any scope: this count spares the look-up of the async context then.
@@ -122,15 +122,6 @@ export function keep<T>(value: T): T {
   return value;
 }
 
-/**
- * Live tensors of this environment. `tensors`: undisposed Tensor objects; `bytes`: their memory,
- * each storage once; `nativeBytes`: all memory that libtorch holds on the CPU in this process,
- * values saved for backward included.
- */
-export function memory(): { tensors: number; bytes: number; nativeBytes: number } {
-  return native().memory();
-}
-
 /** @internal */
 export function isPromise(value: unknown): value is Promise<unknown> {
   return (
@@ -146,7 +137,7 @@ function forEachTensor(
   seen = new Set<object>(),
 ): void {
   if (typeof value !== 'object' || value === null || seen.has(value)) return;
-  if (value instanceof Tensor) {
+  if (isTensor(value)) {
     visit(value);
     return;
   }

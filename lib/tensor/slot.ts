@@ -4,6 +4,7 @@
  * number that native code gets is never a made-up one.
  */
 import { setImmediate } from 'node:timers';
+import type { Tensor } from './tensor.js';
 
 /** The number of an object that native code did not make. */
 const noSlot = -1;
@@ -30,7 +31,12 @@ export let releaseSlot: (holder: SlotHolder) => void;
 /** Leaves the memory of an object to the collector. */
 let collect: (holder: SlotHolder) => void;
 
-/** The base of Tensor. @internal */
+/**
+ * The base of Tensor, and of nothing else. All that Tensor is made of (the calls into the dispatcher,
+ * the checks, the methods) knows a tensor by this class, so that no file needs one that needs it.
+ *
+ * @internal
+ */
 export abstract class SlotHolder {
   #slot = nextSlot;
   // Whether the collector is to free the slot.
@@ -74,11 +80,20 @@ function registerRecent(): void {
   recent.length = 0;
 }
 
-/** Makes the object of a slot; `make` has to call the constructor at once. @internal */
-export function holdSlot<T extends SlotHolder>(slot: number, make: () => T): T {
+let newTensor = (): Tensor => {
+  throw new Error('tensor/tensor.js, which has the class, must be imported before the first op');
+};
+
+/** Takes the function that makes a Tensor: the constructor alone, called at once. @internal */
+export function useNewTensor(make: () => Tensor): void {
+  newTensor = make;
+}
+
+/** The Tensor of a slot that native code has filled. @internal */
+export function makeTensor(slot: number): Tensor {
   nextSlot = slot;
-  const holder = make();
-  if (recent.push(holder) >= mostRecent) registerRecent();
+  const tensor = newTensor();
+  if (recent.push(tensor) >= mostRecent) registerRecent();
   if (!willRegister) {
     willRegister = true;
     const immediate = setImmediate(() => {
@@ -88,5 +103,10 @@ export function holdSlot<T extends SlotHolder>(slot: number, make: () => T): T {
     // It must not keep the process alive.
     immediate.unref();
   }
-  return holder;
+  return tensor;
+}
+
+/** Whether `value` is a {@link Tensor}. */
+export function isTensor(value: unknown): value is Tensor {
+  return value instanceof SlotHolder;
 }

@@ -6,11 +6,14 @@ import { cudaState } from './cudaState.js';
 import { checkDevice, needCuda, type Device, type DeviceChoice } from './device.js';
 import { call, callTensor, native } from './dispatch.js';
 import { checkDType, typedArrayOver, type DType, type TensorData } from './dtype.js';
-import { LinearAlgebraMethods } from './methods/linearAlgebra.js';
+import { addMethods, type TensorMethods } from './methods/index.js';
 import { nestedArray, type NestedArray } from './nested.js';
 import { formatTensor } from './print.js';
 import { currentScope } from './scope.js';
-import { holdSlot, releaseSlot, slotOf } from './slot.js';
+import { releaseSlot, SlotHolder, slotOf, useNewTensor } from './slot.js';
+
+/* eslint-disable @typescript-eslint/no-unsafe-declaration-merging, @typescript-eslint/no-empty-object-type --
+   Tensor is also an interface, which declares the methods that addMethods puts on its prototype. */
 
 /**
  * Whether a scope may dispose of a tensor. As symbols, which no clone can hold, these also make
@@ -47,10 +50,10 @@ export interface ToOptions {
  * end of a scope, or the garbage collector. They cannot be cloned or sent to another thread
  * (`structuredClone` and `postMessage` throw a DataCloneError): send the elements, `data()`.
  *
- * The methods are spread by topic over the classes that this one extends, one file each in
- * `methods/`; each adds its methods to the one before.
+ * What a tensor is, its conversions, gradients and life are here; its other methods are in `methods/`,
+ * a file for each topic.
  */
-export class Tensor extends LinearAlgebraMethods {
+export class Tensor extends SlotHolder {
   // A property of the object itself: clones look at no other.
   private lifetime: symbol;
 
@@ -387,14 +390,8 @@ export class Tensor extends LinearAlgebraMethods {
   }
 }
 
-const newTensor = (): Tensor => new (Tensor as unknown as new () => Tensor)();
+// Its other methods: the interface declares them, and addMethods puts them on the prototype.
+export interface Tensor extends TensorMethods {}
+addMethods(Tensor.prototype);
 
-/** The Tensor of a slot that native code has filled. @internal */
-export function makeTensor(slot: number): Tensor {
-  return holdSlot(slot, newTensor);
-}
-
-/** Whether `value` is a {@link Tensor}. */
-export function isTensor(value: unknown): value is Tensor {
-  return value instanceof Tensor;
-}
+useNewTensor(() => new (Tensor as unknown as new () => Tensor)());

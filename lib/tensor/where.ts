@@ -1,7 +1,8 @@
 /** The choice between two tensors or numbers, for the function `where` and the method. */
 import { checkBroadcast, checkMask, checkOperand, explained, type Scalar } from './check.js';
 import { callTensor } from './dispatch.js';
-import { Tensor } from './tensor.js';
+import { isTensor } from './slot.js';
+import type { Tensor } from './tensor.js';
 
 /** `input` where the bool `condition` is true, else `other`; each a tensor or a number. */
 export function where(condition: Tensor, input: Tensor | Scalar, other: Tensor | Scalar): Tensor {
@@ -12,7 +13,7 @@ export function where(condition: Tensor, input: Tensor | Scalar, other: Tensor |
     () => callTensor(`aten::where.${overload(input, other)}`, condition, input, other),
     () => {
       const named = { condition, input, other };
-      const tensors = Object.entries(named).filter(([, value]) => value instanceof Tensor);
+      const tensors = Object.entries(named).filter(([, value]) => isTensor(value));
       for (const [nameA, a] of tensors as [string, Tensor][]) {
         for (const [nameB, b] of tensors as [string, Tensor][]) {
           checkBroadcast('where', [nameA, nameB], a.shape, b.shape);
@@ -23,6 +24,6 @@ export function where(condition: Tensor, input: Tensor | Scalar, other: Tensor |
 }
 
 function overload(input: Tensor | Scalar, other: Tensor | Scalar): string {
-  if (input instanceof Tensor) return other instanceof Tensor ? 'self' : 'ScalarOther';
-  return other instanceof Tensor ? 'ScalarSelf' : 'Scalar';
+  if (isTensor(input)) return isTensor(other) ? 'self' : 'ScalarOther';
+  return isTensor(other) ? 'ScalarSelf' : 'Scalar';
 }

@@ -9,7 +9,8 @@ import {
 } from '../check.js';
 import { call, callTensor } from '../dispatch.js';
 import { isFloatingPoint } from '../dtype.js';
-import { Tensor } from '../tensor.js';
+import { isTensor } from '../slot.js';
+import type { Tensor } from '../tensor.js';
 
 /** The overloads of one op: for a tensor and for a number as the other operand. */
 export interface BinaryOps {
@@ -36,7 +37,7 @@ function runBinary(
   ops: BinaryOps,
   named: Record<string, unknown> | undefined,
 ): Tensor {
-  const op = other instanceof Tensor ? ops.tensor : ops.scalar;
+  const op = isTensor(other) ? ops.tensor : ops.scalar;
   return named === undefined ? callTensor(op, self, other) : callTensor(op, self, other, named);
 }
 
@@ -52,7 +53,7 @@ export function binary(
   return explained(
     () => runBinary(self, other, ops, named),
     () => {
-      if (other instanceof Tensor) {
+      if (isTensor(other)) {
         checkBroadcast(name, ['the tensor', 'other'], self.shape, other.shape);
       }
     },
@@ -71,7 +72,7 @@ export function binaryInPlace(
   explained(
     () => runBinary(self, other, ops, named),
     () => {
-      if (other instanceof Tensor) checkBroadcastTo(name, 'other', other.shape, self.shape);
+      if (isTensor(other)) checkBroadcastTo(name, 'other', other.shape, self.shape);
     },
   );
   return self;
@@ -94,7 +95,7 @@ export function binaryOfBits(
   ops: BinaryOps,
 ): Tensor {
   checkBits(name, 'the tensor', self);
-  if (other instanceof Tensor) checkBits(name, 'other', other);
+  if (isTensor(other)) checkBits(name, 'other', other);
   return binary(self, other, name, ops);
 }
 

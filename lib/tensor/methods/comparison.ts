@@ -11,7 +11,6 @@ import {
 import { call, callTensor } from '../dispatch.js';
 import type { Tensor } from '../tensor.js';
 import { binary, binaryOfTensors, overloads } from './binary.js';
-import { InPlaceMethods } from './inPlace.js';
 
 /** Options of {@link Tensor.allclose} and {@link Tensor.isclose}. */
 export interface AllcloseOptions {
@@ -55,7 +54,7 @@ function checkComparable(owner: string, self: Tensor, other: Tensor): void {
  *
  * @throws TypeError, RangeError, TorchError ERR_DISPOSED
  */
-export abstract class ComparisonMethods extends InPlaceMethods {
+export abstract class ComparisonMethods {
   /** `this = other`, element by element. */
   eq(this: Tensor, other: Tensor | Scalar): Tensor {
     return binary(this, other, 'eq', overloads('eq'));

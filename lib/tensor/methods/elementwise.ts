@@ -10,8 +10,8 @@ import {
   type Scalar,
 } from '../check.js';
 import { call, callTensor } from '../dispatch.js';
-import { SlotHolder } from '../slot.js';
-import { Tensor } from '../tensor.js';
+import { isTensor } from '../slot.js';
+import type { Tensor } from '../tensor.js';
 import { binary, binaryInPlace, binaryOfTensors, overloads } from './binary.js';
 
 /** Options of {@link Tensor.add} and {@link Tensor.sub}, in place too. */
@@ -60,7 +60,7 @@ function divArgument(name: string, options?: DivOptions): { rounding_mode: strin
  *
  * @throws TypeError, RangeError, TorchError ERR_DISPOSED
  */
-export abstract class ElementwiseMethods extends SlotHolder {
+export abstract class ElementwiseMethods {
   /** `this + alpha · other`. */
   add(this: Tensor, other: Tensor | Scalar, options?: AlphaOptions): Tensor {
     const alpha = alphaArgument('add', options);
@@ -137,7 +137,7 @@ export abstract class ElementwiseMethods extends SlotHolder {
   /** Sets every element to `value` (a number or a 0-dim tensor); returns this tensor. */
   fill_(this: Tensor, value: Tensor | Scalar): Tensor {
     checkOperand('fill_', 'value', value);
-    call(value instanceof Tensor ? 'aten::fill_.Tensor' : 'aten::fill_.Scalar', this, value);
+    call(isTensor(value) ? 'aten::fill_.Tensor' : 'aten::fill_.Scalar', this, value);
     return this;
   }
 

@@ -2,7 +2,6 @@
 import { checkScalar, type Scalar } from '../check.js';
 import type { Tensor } from '../tensor.js';
 import { binaryInPlace, inPlace, overloads } from './binary.js';
-import { RandomMethods } from './random.js';
 
 /**
  * Arithmetic in place. Each method refuses arguments of a wrong kind, dtype or device with a
@@ -11,7 +10,7 @@ import { RandomMethods } from './random.js';
  *
  * @throws TypeError, RangeError, TorchError ERR_DISPOSED
  */
-export abstract class InPlaceMethods extends RandomMethods {
+export abstract class InPlaceMethods {
   /** Limits elements to `[min, max]`; null leaves one side open. @throws TypeError without both */
   clamp_(this: Tensor, min?: Scalar | null, max?: Scalar | null): Tensor {
     const [low, high] = [min ?? null, max ?? null];

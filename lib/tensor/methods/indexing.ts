@@ -17,9 +17,9 @@ import { call, callTensor } from '../dispatch.js';
 import type { DType } from '../dtype.js';
 import { checkGpuPositions } from '../gpuPositions.js';
 import { indexedView, type Index } from '../pythonIndex.js';
-import { Tensor } from '../tensor.js';
+import { isTensor } from '../slot.js';
+import type { Tensor } from '../tensor.js';
 import { where } from '../where.js';
-import { SortingMethods } from './sorting.js';
 
 /** Options of {@link Tensor.indexPut_}. */
 export interface IndexPutOptions {
@@ -42,7 +42,7 @@ export function checkPositions(
 }
 
 function checkSingle(owner: string, value: Tensor | Scalar): void {
-  if (value instanceof Tensor && value.ndim > 0) {
+  if (isTensor(value) && value.ndim > 0) {
     throw new RangeError(
       `${owner}: value must be a number or a 0-dim tensor, got ${formatShape(value.shape)}`,
     );
@@ -66,17 +66,17 @@ function put(
 ): void {
   if (positions.length === 0) {
     if (accumulate) view.add_(value);
-    else if (value instanceof Tensor) copyInto(view, value);
+    else if (isTensor(value)) copyInto(view, value);
     else view.fill_(value);
     return;
   }
-  if (value instanceof Tensor && value.dtype !== view.dtype) {
+  if (isTensor(value) && value.dtype !== view.dtype) {
     throw new TypeError(
       `indexPut_: value must have the tensor's dtype ${view.dtype}, got ${value.dtype}; ` +
         'convert it with to({ dtype })',
     );
   }
-  const values = value instanceof Tensor ? value : scalarTensor(view, value);
+  const values = isTensor(value) ? value : scalarTensor(view, value);
   try {
     explained(
       () => call('aten::index_put_', view, positions, values, accumulate),
@@ -107,12 +107,12 @@ function copyInto(view: Tensor, value: Tensor): void {
  *
  * @throws TypeError, RangeError, TorchError ERR_DISPOSED
  */
-export abstract class IndexingMethods extends SortingMethods {
+export abstract class IndexingMethods {
   /** `value` (a number or a 0-dim tensor) where the bool `mask` is true, else this tensor. */
   maskedFill(this: Tensor, mask: Tensor, value: Tensor | Scalar): Tensor {
     checkMask('maskedFill', 'mask', mask);
     checkOperand('maskedFill', 'value', value);
-    const op = value instanceof Tensor ? 'aten::masked_fill.Tensor' : 'aten::masked_fill.Scalar';
+    const op = isTensor(value) ? 'aten::masked_fill.Tensor' : 'aten::masked_fill.Scalar';
     return explained(
       () => callTensor(op, this, mask, value),
       () => {
@@ -248,7 +248,7 @@ export abstract class IndexingMethods extends SortingMethods {
   maskedFill_(this: Tensor, mask: Tensor, value: Tensor | Scalar): Tensor {
     checkMask('maskedFill_', 'mask', mask);
     checkOperand('maskedFill_', 'value', value);
-    const op = value instanceof Tensor ? 'aten::masked_fill_.Tensor' : 'aten::masked_fill_.Scalar';
+    const op = isTensor(value) ? 'aten::masked_fill_.Tensor' : 'aten::masked_fill_.Scalar';
     return explained(
       () => callTensor(op, this, mask, value),
       () => {

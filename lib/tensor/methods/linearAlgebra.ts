@@ -12,7 +12,6 @@ import {
 } from '../check.js';
 import { callTensor } from '../dispatch.js';
 import type { Tensor } from '../tensor.js';
-import { ScatterMethods } from './scatter.js';
 
 /** Options of {@link Tensor.addmm} and {@link Tensor.baddbmm}. */
 export interface ProductOptions {
@@ -95,7 +94,7 @@ function addedProduct(
  *
  * @throws TypeError, RangeError, TorchError ERR_DISPOSED
  */
-export abstract class LinearAlgebraMethods extends ScatterMethods {
+export abstract class LinearAlgebraMethods {
   /** Matrix product `[…, R, K] · […, K, C]` → `[…, R, C]`; vectors as in PyTorch. */
   matmul(this: Tensor, other: Tensor): Tensor {
     checkTensor('matmul', 'other', other);

@@ -10,9 +10,9 @@ import {
   type Scalar,
 } from '../check.js';
 import { callTensor } from '../dispatch.js';
-import { Tensor } from '../tensor.js';
+import { isTensor } from '../slot.js';
+import type { Tensor } from '../tensor.js';
 import { binary, binaryOfBits, binaryOfTensors, checkBits, overloads } from './binary.js';
-import { ElementwiseMethods } from './elementwise.js';
 
 /** Options of {@link Tensor.gelu}. */
 export interface GeluOptions {
@@ -70,10 +70,10 @@ function lerp(self: Tensor, name: string, op: string, end: Tensor, weight: Tenso
   checkTensor(name, 'end', end);
   checkOperand(name, 'weight', weight);
   return explained(
-    () => callTensor(`${op}.${weight instanceof Tensor ? 'Tensor' : 'Scalar'}`, self, end, weight),
+    () => callTensor(`${op}.${isTensor(weight) ? 'Tensor' : 'Scalar'}`, self, end, weight),
     () => {
       checkBroadcast(name, ['the tensor', 'end'], self.shape, end.shape);
-      if (weight instanceof Tensor) {
+      if (isTensor(weight)) {
         checkBroadcast(name, ['the tensor', 'weight'], self.shape, weight.shape);
       }
     },
@@ -87,7 +87,7 @@ function lerp(self: Tensor, name: string, op: string, end: Tensor, weight: Tenso
  *
  * @throws TypeError, RangeError, TorchError ERR_DISPOSED
  */
-export abstract class PointwiseMethods extends ElementwiseMethods {
+export abstract class PointwiseMethods {
   /** Tangent, of radians. */
   tan(this: Tensor): Tensor {
     return callTensor('aten::tan', this);

@@ -2,8 +2,8 @@
 import { checkInteger, checkOptions, checkProbability } from '../../runtime/options.js';
 import { checkBoolean, checkIndex, checkNumber, explained, formatShape } from '../check.js';
 import { call, callTensor } from '../dispatch.js';
-import { Tensor } from '../tensor.js';
-import { PointwiseMethods } from './pointwise.js';
+import { isTensor } from '../slot.js';
+import type { Tensor } from '../tensor.js';
 
 /** Options of {@link Tensor.multinomial}. */
 export interface MultinomialOptions {
@@ -18,7 +18,7 @@ export interface MultinomialOptions {
  *
  * @throws TypeError, RangeError, TorchError ERR_DISPOSED
  */
-export abstract class RandomMethods extends PointwiseMethods {
+export abstract class RandomMethods {
   /** Draws every element from `[from, to)` in place; returns this tensor. Default 0, 1. */
   uniform_(this: Tensor, from = 0, to = 1): Tensor {
     checkNumber('uniform_', 'from', from);
@@ -62,7 +62,7 @@ export abstract class RandomMethods extends PointwiseMethods {
    * @param p one probability, or a tensor of them that broadcasts to this tensor's shape
    */
   bernoulli_(this: Tensor, p: Tensor | number = 0.5): Tensor {
-    if (p instanceof Tensor) {
+    if (isTensor(p)) {
       call('aten::bernoulli_.Tensor', this, p);
     } else {
       call('aten::bernoulli_.float', this, checkProbability('bernoulli_', 'p', p));

@@ -14,9 +14,10 @@ import {
 } from '../check.js';
 import { callTensor, callTensors } from '../dispatch.js';
 import { isFloatingPoint } from '../dtype.js';
-import { Tensor } from '../tensor.js';
+import { isTensor } from '../slot.js';
+import type { Tensor } from '../tensor.js';
 import { alongDim } from './dimensionArguments.js';
-import { ShapeMethods, sizesOf, type Sizes } from './shape.js';
+import { sizesOf, type Sizes } from './shape.js';
 
 /** Options of {@link Tensor.diagonal} and {@link Tensor.diagEmbed}. */
 export interface DiagonalOptions {
@@ -75,7 +76,7 @@ function checkEachOnce(owner: string, name: string, dims: readonly number[], ndi
  *
  * @throws TypeError, RangeError, TorchError ERR_DISPOSED
  */
-export abstract class DimensionMethods extends ShapeMethods {
+export abstract class RearrangementMethods {
   /** Moves dimensions to other places; the rest keep their order. */
   movedim(
     this: Tensor,
@@ -180,7 +181,7 @@ export abstract class DimensionMethods extends ShapeMethods {
    */
   repeatInterleave(this: Tensor, repeats: number | Tensor, dim?: number): Tensor {
     if (dim !== undefined) checkIndex('repeatInterleave', 'dim', dim);
-    const many = repeats instanceof Tensor;
+    const many = isTensor(repeats);
     if (!many) checkInteger('repeatInterleave', 'repeats', repeats, 0);
     const op = `aten::repeat_interleave.self_${many ? 'Tensor' : 'int'}`;
     return explained(

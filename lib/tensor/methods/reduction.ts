@@ -17,7 +17,6 @@ import {
   type KeepdimOptions,
   type ValuesAndIndices,
 } from './dimensionArguments.js';
-import { DimensionMethods } from './rearrangement.js';
 
 /** Options of sums, means and products. */
 export interface ReduceOptions extends KeepdimOptions {
@@ -158,7 +157,7 @@ function softmaxLike(
  *
  * @throws TypeError, RangeError, TorchError ERR_DISPOSED
  */
-export abstract class ReductionMethods extends DimensionMethods {
+export abstract class ReductionMethods {
   /** Sum over `dim` (one, several, all by default). Integers and bools are summed as int64. */
   sum(this: Tensor, dim?: Dims, options: ReduceOptions = {}): Tensor {
     return reduce(this, 'sum', 'aten::sum.dim_IntList', dim, options);

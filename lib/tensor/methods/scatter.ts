@@ -17,8 +17,9 @@ import {
 } from '../check.js';
 import { callTensor } from '../dispatch.js';
 import { checkGpuPositions, type NegativePositions } from '../gpuPositions.js';
-import { Tensor } from '../tensor.js';
-import { checkPositions, IndexingMethods } from './indexing.js';
+import { isTensor } from '../slot.js';
+import type { Tensor } from '../tensor.js';
+import { checkPositions } from './indexing.js';
 import type { AlphaOptions } from './elementwise.js';
 
 /** Options of {@link Tensor.scatterReduce}. */
@@ -80,10 +81,10 @@ function scatter(
   checkPositions(name, index, ['int64']);
   checkGpuPositions(name, self, dim, index);
   checkOperand(name, 'source', source);
-  const isTensor = source instanceof Tensor;
+  const overload = isTensor(source) ? 'src' : 'value';
   return explained(
-    () => callTensor(`${op}.${isTensor ? 'src' : 'value'}`, self, dim, index, source),
-    () => checkScatter(name, self, dim, index, isTensor ? source : null),
+    () => callTensor(`${op}.${overload}`, self, dim, index, source),
+    () => checkScatter(name, self, dim, index, isTensor(source) ? source : null),
   );
 }
 
@@ -189,7 +190,7 @@ function indexCopy(
  *
  * @throws TypeError, RangeError, TorchError ERR_DISPOSED
  */
-export abstract class ScatterMethods extends IndexingMethods {
+export abstract class ScatterMethods {
   /**
    * A copy with `out[index[i][j]][j] = source[i][j]` for dim 0, and so on. Where two go to one
    * place either may win.

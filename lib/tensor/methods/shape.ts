@@ -13,7 +13,6 @@ import {
 import { checkInteger } from '../../runtime/options.js';
 import { callTensor, callTensors } from '../dispatch.js';
 import type { Tensor } from '../tensor.js';
-import { ComparisonMethods } from './comparison.js';
 
 /** Sizes one by one or as one array: `x.view(2, -1)` and `x.view([2, -1])`. */
 export type Sizes = number[] | [sizes: readonly number[]];
@@ -45,7 +44,7 @@ function checkSameCount(owner: string, from: readonly number[], shape: readonly 
  *
  * @throws TypeError, RangeError, TorchError ERR_DISPOSED
  */
-export abstract class ShapeMethods extends ComparisonMethods {
+export abstract class ShapeMethods {
   /** The same elements in row-major order as another shape; one size may be -1. Copies if it must. */
   reshape(this: Tensor, ...sizes: Sizes): Tensor {
     const shape = sizesOf('reshape', sizes, -1);

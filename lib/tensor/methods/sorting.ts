@@ -10,7 +10,6 @@ import {
   type KeepdimOptions,
   type ValuesAndIndices,
 } from './dimensionArguments.js';
-import { StatisticsMethods } from './statistics.js';
 
 /** Options of {@link Tensor.sort} and {@link Tensor.argsort}. */
 export interface SortOptions {
@@ -84,7 +83,7 @@ function rightOf(owner: string, options: SearchOptions): boolean {
  *
  * @throws TypeError, RangeError, TorchError ERR_DISPOSED
  */
-export abstract class SortingMethods extends StatisticsMethods {
+export abstract class SortingMethods {
   /** The elements in order along `dim` and where each was. Default: the last, ascending. */
   sort(this: Tensor, dim = -1, options: SortOptions = {}): ValuesAndIndices {
     checkOptions('sort', options, ['descending', 'stable']);

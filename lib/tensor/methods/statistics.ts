@@ -17,7 +17,7 @@ import {
   type KeepdimOptions,
   type ValuesAndIndices,
 } from './dimensionArguments.js';
-import { ReductionMethods, type ReduceOptions, type VarianceOptions } from './reduction.js';
+import type { ReduceOptions, VarianceOptions } from './reduction.js';
 
 /** Options of {@link Tensor.cumsum} and {@link Tensor.cumprod}. */
 export interface CumulateOptions {
@@ -110,7 +110,7 @@ function withMean(
  *
  * @throws TypeError, RangeError, TorchError ERR_DISPOSED
  */
-export abstract class StatisticsMethods extends ReductionMethods {
+export abstract class StatisticsMethods {
   /** Product of all elements, or of those along one dimension. */
   prod(this: Tensor, dim?: number | null, options: ReduceOptions = {}): Tensor {
     const keepdim = keepdimOf('prod', options, ['dtype']);
