@@ -1,25 +1,11 @@
 import { checkInteger, checkRequiredOptions, describe } from '../runtime/options.js';
 import { checkSource, type ByteSource } from './reading/byteSource.js';
-import { checkReport, checkTokenizer, checkTokenPairs } from './checkData.js';
-import {
-  encodePairsFor,
-  encodePairsOptionNames,
-  type EncodePairsOptions,
-  type TextPair,
-} from './encodePairs.js';
+import { encodePairsFor, encodePairsOptionNames, type EncodePairsOptions } from './encodePairs.js';
 import { readPairsFor, readPairsOptionNames, type ReadPairsOptions } from './reading/pairReader.js';
-import { newReport, type DataReport } from './report.js';
+import { checkTokenPairs, type TextPair, type TokenPair } from './pairs.js';
+import { checkReport, newReport, type DataReport } from './report.js';
 import { checkSpecialIds, type SpecialIds } from './tokenizers/specialIds.js';
-
-/** A sentence pair in token ids. */
-export interface TokenPair {
-  /** Source: bos, tokens, eos. */
-  src: readonly number[];
-  /** Target: bos, tokens, eos. */
-  tgt: readonly number[];
-  /** Number of the row it came from. */
-  row: number;
-}
+import { checkTokenizer } from './tokenizers/tokenizer.js';
 
 /** What pairs in token ids do not tell themselves. */
 export interface TranslationDatasetOptions {

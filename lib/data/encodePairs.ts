@@ -6,11 +6,10 @@ import {
   checkRequiredOptions,
   checkSignal,
 } from '../runtime/options.js';
-import { checkReport, checkTextPairs, checkTokenizer } from './checkData.js';
-import type { TokenPair } from './dataset.js';
-import { describeReport, newReport, type DataReport } from './report.js';
+import { checkTextPairs, type TextPair, type TokenPair } from './pairs.js';
+import { checkReport, describeReport, newReport, type DataReport } from './report.js';
 import { checkSpecialIds, type SpecialIds } from './tokenizers/specialIds.js';
-import type { Tokenizer } from './tokenizers/tokenizer.js';
+import { checkTokenizer, type Tokenizer } from './tokenizers/tokenizer.js';
 
 /** Options of {@link encodePairs}. */
 export interface EncodePairsOptions {
@@ -37,16 +36,6 @@ export const encodePairsOptionNames: readonly string[] = [
   'report',
   'signal',
 ];
-
-/** Texts to encode; `row` is for reports, by default the place in the list, from 1. */
-export interface TextPair {
-  /** The sentence to translate. */
-  src: string;
-  /** Its translation. */
-  tgt: string;
-  /** Number of the row for reports. Default: the place in the list, from 1. */
-  row?: number | undefined;
-}
 
 /**
  * bos, the tokens of a text, eos: what both sides of the model read.

@@ -1,6 +1,5 @@
 import { counted } from '../runtime/counted.js';
-import { checkString } from '../runtime/options.js';
-import { checkReport } from './checkData.js';
+import { checkArray, checkInteger, checkObject, checkString } from '../runtime/options.js';
 
 /** A row that could not be read as a pair. */
 export interface MalformedRow {
@@ -54,6 +53,18 @@ export function newReport(name: string): DataReport {
     tooLongRows: [],
     reservedRows: [],
   };
+}
+
+/** @throws TypeError naming the field that is missing */
+export function checkReport(owner: string, value: unknown): asserts value is DataReport {
+  const report = checkObject(owner, 'report', value, 'a DataReport such as readPairs gives');
+  checkString(owner, 'report.name', report['name']);
+  for (const name of ['rows', 'kept', 'empty', 'tooLong', 'reserved']) {
+    checkInteger(owner, `report.${name}`, report[name], 0);
+  }
+  for (const name of ['malformed', 'emptyRows', 'tooLongRows', 'reservedRows']) {
+    checkArray(owner, `report.${name}`, report[name], 'an array');
+  }
 }
 
 /** The report in one line for people: `train.csv: 20052 pairs kept of 20055 rows; empty: 3 (…)`. */

@@ -1,9 +1,12 @@
 /** Translation of texts with a trained model. */
 import { padSequences } from '../data/batching/batch.js';
-import { checkTokenizer, checkTokenizerFits } from '../data/checkData.js';
 import { frame } from '../data/encodePairs.js';
 import { checkSpecialIds, type SpecialIds } from '../data/tokenizers/specialIds.js';
-import type { Tokenizer } from '../data/tokenizers/tokenizer.js';
+import {
+  checkTokenizer,
+  checkTokenizerFits,
+  type Tokenizer,
+} from '../data/tokenizers/tokenizer.js';
 import { loadModel } from '../io/checkpoint.js';
 import { checkpointFault } from '../io/safetensorsHeader.js';
 import { paddingMask } from '../nn/attention/mask.js';

@@ -2,8 +2,7 @@
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { checkSpecialIds, type SpecialIds } from '../data/tokenizers/specialIds.js';
-import { checkTokenizer } from '../data/checkData.js';
-import { Tokenizer } from '../data/tokenizers/tokenizer.js';
+import { checkTokenizer, Tokenizer } from '../data/tokenizers/tokenizer.js';
 import { makeModel } from '../nn/model/makeModel.js';
 import { sharedVocabSize, vocabSizes } from '../nn/model/modelOptions.js';
 import type { Transformer } from '../nn/model/transformer.js';

@@ -275,3 +275,13 @@ function isSignal(value: unknown): value is AbortSignal {
     typeof value.throwIfAborted === 'function'
   );
 }
+
+/** Whether `for await` can go through an object. */
+export function isIterable(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  const object = value as { [Symbol.iterator]?: unknown; [Symbol.asyncIterator]?: unknown };
+  return (
+    typeof object[Symbol.asyncIterator] === 'function' ||
+    typeof object[Symbol.iterator] === 'function'
+  );
+}

@@ -1,7 +1,6 @@
 /** Where the batches of an epoch come from. */
-import { isIterable } from '../data/checkData.js';
 import { TranslationDataset } from '../data/dataset.js';
-import { describe } from '../runtime/options.js';
+import { describe, isIterable } from '../runtime/options.js';
 import type { Batch } from '../data/batching/batch.js';
 import { checkBatch } from './steps/checkBatch.js';
 

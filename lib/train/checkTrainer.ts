@@ -1,5 +1,5 @@
 /** Checks at the doors of the trainer. */
-import { checkTokenizer } from '../data/checkData.js';
+import { checkTokenizer } from '../data/tokenizers/tokenizer.js';
 import { checkPositive } from '../nn/check.js';
 import { Optimizer } from '../optim/optimizer.js';
 import { Adam } from '../optim/adam.js';

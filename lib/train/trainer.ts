@@ -1,6 +1,6 @@
 /** The training loop. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { checkTokenizerFits } from '../data/checkData.js';
+import { checkTokenizerFits } from '../data/tokenizers/tokenizer.js';
 import { checkSpecialIds } from '../data/tokenizers/specialIds.js';
 import { checkModel } from '../nn/model/checkModel.js';
 import { modelVocabSize } from '../nn/model/modelVocabulary.js';

@@ -4,8 +4,7 @@ import { tensor } from '../../tensor/create.js';
 import { call } from '../../tensor/dispatch.js';
 import { checkDevice, type DeviceChoice } from '../../tensor/device.js';
 import type { Tensor } from '../../tensor/tensor.js';
-import { checkTokenPairs } from '../checkData.js';
-import type { TokenPair } from '../dataset.js';
+import { checkTokenPairs, type TokenPair } from '../pairs.js';
 import { disposePacked, packPairs, type PackedBatch } from './packedBatch.js';
 
 /**

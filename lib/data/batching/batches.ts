@@ -1,7 +1,8 @@
 import { checkBoolean, checkInstance, checkInteger, checkOptions } from '../../runtime/options.js';
 import { checkDevice, type DeviceChoice } from '../../tensor/device.js';
 import { makeBatch, type Batch } from './batch.js';
-import { TranslationDataset, type TokenPair } from '../dataset.js';
+import { TranslationDataset } from '../dataset.js';
+import type { TokenPair } from '../pairs.js';
 import { SeededRandom } from './seededRandom.js';
 
 /** Options of {@link batches}. */

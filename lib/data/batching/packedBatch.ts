@@ -1,7 +1,7 @@
 import { PackedSequences } from '../../nn/packed/packedSequences.js';
 import { tensor } from '../../tensor/create.js';
 import type { Tensor } from '../../tensor/tensor.js';
-import type { TokenPair } from '../dataset.js';
+import type { TokenPair } from '../pairs.js';
 
 /**
  * The pairs of a batch without padding, on the CPU: the tokens of all sequences one after the

@@ -4,8 +4,7 @@ import { pipeline } from 'node:stream/promises';
 import { fileURLToPath } from 'node:url';
 import { createGunzip } from 'node:zlib';
 import { TorchError } from '../../runtime/errors.js';
-import { describe } from '../../runtime/options.js';
-import { isIterable } from '../checkData.js';
+import { describe, isIterable } from '../../runtime/options.js';
 
 /** A file (path or `file:` URL), or the bytes themselves in chunks of any size. */
 export type ByteSource = string | URL | AsyncIterable<Uint8Array> | Iterable<Uint8Array>;

@@ -5,8 +5,7 @@ import {
   checkOptions,
   describe,
 } from '../../runtime/options.js';
-import { checkTokenizer } from '../checkData.js';
-import type { Tokenizer } from './tokenizer.js';
+import { checkTokenizer, type Tokenizer } from './tokenizer.js';
 
 /** The ids that frame and fill sequences. */
 export interface SpecialIds {

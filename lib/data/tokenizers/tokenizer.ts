@@ -5,6 +5,7 @@ import { TorchError } from '../../runtime/errors.js';
 import {
   checkArray,
   checkBoolean,
+  checkInstance,
   checkOptions,
   checkSignal,
   checkString,
@@ -310,4 +311,18 @@ function utf16Offsets(text: string): number[] {
   }
   offsets.push(text.length);
   return offsets;
+}
+
+/** @throws TypeError with the ways to make one */
+export function checkTokenizer(owner: string, value: unknown): asserts value is Tokenizer {
+  checkInstance(owner, 'tokenizer', value, Tokenizer, 'Tokenizer.fromFile or Tokenizer.fromJson');
+}
+
+/** @throws RangeError for a tokenizer with ids that the model does not have */
+export function checkTokenizerFits(owner: string, tokenizer: Tokenizer, vocabSize: number): void {
+  if (tokenizer.vocabSize <= vocabSize) return;
+  throw new RangeError(
+    `${owner}: the tokenizer has ${tokenizer.vocabSize} ids, the model only ${vocabSize}; ` +
+      'make the model with tokenizer.vocabSize',
+  );
 }

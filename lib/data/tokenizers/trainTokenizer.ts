@@ -4,9 +4,9 @@ import {
   checkOptions,
   checkSignal,
   describe,
+  isIterable,
 } from '../../runtime/options.js';
 import { findMerges } from './bpeMerges.js';
-import { checkTexts } from '../checkData.js';
 import { nativeTokenizers } from './nativeTokenizers.js';
 
 /** Options of {@link trainBpe}. */
@@ -242,4 +242,18 @@ function tokenizerJson(parts: TokenizerParts): string {
     model,
   };
   return `${JSON.stringify(tokenizer, null, 2)}\n`;
+}
+
+/** Texts that can be gone through, now or later. @throws TypeError with the way out */
+function checkTexts(owner: string, value: unknown): void {
+  if (typeof value === 'string') {
+    // It would be taken for its characters.
+    throw new TypeError(
+      `${owner}: texts must be an iterable of texts, got ${describe(value)}; for a single one pass [text]`,
+    );
+  }
+  if (isIterable(value)) return;
+  throw new TypeError(
+    `${owner}: texts must be an iterable of strings, such as an array, got ${describe(value)}`,
+  );
 }
