@@ -3,9 +3,16 @@ import { duration, gigabytes, ratio, table } from '../table.js';
 import { describeModel } from '../sizes.js';
 import type { ParityFindings, ParityRecord } from './parityOfOps.js';
 import type { PartResult } from './parts.js';
-import type { Results } from './results.js';
 import type { Tools } from './tools.js';
 import type { TrainFindings } from './trainFindings.js';
+
+/** What a run has found. */
+export interface Results {
+  readonly rehearsal: boolean;
+  /** So far. */
+  readonly seconds: number;
+  readonly parts: readonly PartResult[];
+}
 
 /** Markdown: how every part ended, then what it found. */
 export function describeResults({ rehearsal, seconds, parts }: Results): string {

@@ -1,15 +1,7 @@
 /** results.json and results.txt, written after every part: a run that is ended leaves what it found. */
 import { rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { PartResult } from './parts.js';
-import { describeResults } from './describeResults.js';
-
-export interface Results {
-  readonly rehearsal: boolean;
-  /** So far. */
-  readonly seconds: number;
-  readonly parts: readonly PartResult[];
-}
+import { describeResults, type Results } from './describeResults.js';
 
 /** @param folder is there */
 export async function writeResults(folder: string, results: Results): Promise<void> {
