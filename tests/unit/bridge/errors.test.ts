@@ -58,7 +58,7 @@ describe('a native exception becomes a TorchError with a code', () => {
 
   it('with a JavaScript stack that leads to the caller', () => {
     const error = catchError(() => call('aten::mm', a, a)) as TorchError;
-    expect(error.stack).toContain('bridgeErrors.test');
+    expect(error.stack).toContain('bridge/errors.test');
   });
 
   it('1000 times: shapes, types and a petabyte, and the process still computes right', async () => {
