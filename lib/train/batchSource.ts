@@ -2,14 +2,16 @@
 import { TranslationDataset } from '../data/dataset.js';
 import { describe, isIterable } from '../runtime/options.js';
 import type { Batch } from '../data/batching/batch.js';
+import { inEpoch } from '../data/batching/passes.js';
 import { checkBatch } from './steps/checkBatch.js';
 
 /** Batches of one epoch, in order. */
 export type BatchIterable = Iterable<Batch> | AsyncIterable<Batch>;
 
 /**
- * Batches for any number of epochs: an array or another iterable that can be run through again,
- * or a function of the epoch (counted from 1), for an order of its own in each.
+ * Batches for any number of epochs: `batches(dataset, …)`, which with `shuffle` have an order of
+ * their own in each; an array, whose order stays, or another iterable that can be run through again;
+ * or a function of the epoch (counted from 1) that returns one of these.
  */
 export type BatchSource = BatchIterable | ((epoch: number) => BatchIterable);
 
@@ -25,7 +27,7 @@ function checkIterable(owner: string, name: string, value: unknown, given = ''):
   if (isIterable(value) && !(value instanceof TranslationDataset)) return;
   const wayOut =
     value instanceof TranslationDataset
-      ? '; put it in batches: (epoch) => batches(dataset, { shuffle: true, epoch })'
+      ? '; put it in batches: batches(dataset, { shuffle: true })'
       : value instanceof Promise
         ? '; await it first'
         : '';
@@ -50,18 +52,20 @@ export class BatchReader {
    */
   constructor(owner: string, name: string, source: BatchSource, epoch: number) {
     checkBatchSource(owner, name, source);
-    const batches = typeof source === 'function' ? source(epoch) : source;
+    const given = typeof source === 'function' ? source(epoch) : source;
     if (typeof source === 'function') {
-      checkIterable(owner, name, batches, `a function that returned `);
+      checkIterable(owner, name, given, `a function that returned `);
     }
+    const batches = inEpoch(given, epoch);
     this.#owner = owner;
     this.#name = name;
-    const { length } = batches as { length?: unknown };
-    this.length = typeof length === 'number' ? length : null;
     this.#iterator =
       Symbol.asyncIterator in batches
         ? batches[Symbol.asyncIterator]()
         : batches[Symbol.iterator]();
+    // Behind the iterator: passes may differ in their length.
+    const { length } = batches as { length?: unknown };
+    this.length = typeof length === 'number' ? length : null;
   }
 
   /**

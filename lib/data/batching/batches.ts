@@ -1,9 +1,12 @@
 import { checkBoolean, checkInstance, checkInteger, checkOptions } from '../../runtime/options.js';
 import { checkDevice, type DeviceChoice } from '../../tensor/device.js';
-import { makeBatch, type Batch } from './batch.js';
+import { makeBatch } from './batch.js';
 import { TranslationDataset } from '../dataset.js';
 import type { TokenPair } from '../pairs.js';
+import { passesByEpoch, passesOver, type Batches } from './passes.js';
 import { SeededRandom } from './seededRandom.js';
+
+export type { Batches } from './passes.js';
 
 /** Options of {@link batches}. */
 export interface BatchOptions {
@@ -20,11 +23,15 @@ export interface BatchOptions {
    * on the CPU has none; where there is some (on other devices), `bucket` keeps it small.
    */
   tokens?: number | undefined;
-  /** Whether the order is random. Default false. */
+  /** Whether the order is random, another one in each pass. Default false. */
   shuffle?: boolean | undefined;
-  /** Decides the random order, together with `epoch` and nothing else. Default 0. */
+  /** Decides the random orders, together with the number of the pass and nothing else. Default 0. */
   seed?: number | undefined;
-  /** Gives each pass over the data an order of its own. Default 0. */
+  /**
+   * The number of the first pass: the next loops over the same batches have `epoch + 1`, `epoch + 2`,
+   * … Default 0; where it is not given, `Trainer.fit` and `evaluate` number their passes by their own
+   * epochs, so that training goes on with new orders after a restart.
+   */
   epoch?: number | undefined;
   /**
    * Puts pairs of similar length in a batch, which saves padding: the pairs, in their (random)
@@ -36,12 +43,6 @@ export interface BatchOptions {
   device?: DeviceChoice | undefined;
 }
 
-/** The batches of one pass. Each loop over it makes fresh tensors, which the caller disposes. */
-export interface Batches extends Iterable<Batch> {
-  /** Number of batches. */
-  readonly length: number;
-}
-
 const defaultPool = 100;
 const defaultBatchSize = 50;
 
@@ -49,9 +50,12 @@ const defaultBatchSize = 50;
  * Puts a dataset in batches.
  *
  * ```ts
- * for (const batch of batches(dataset, { shuffle: true, seed: 1, epoch })) {
- *   …
- *   batch.dispose();
+ * const shuffled = batches(dataset, { shuffle: true, seed: 1 });
+ * for (let epoch = 0; epoch < 3; epoch++) {
+ *   for (const batch of shuffled) {
+ *     …
+ *     batch.dispose();
+ *   }
  * }
  * ```
  *
@@ -77,18 +81,20 @@ export function batches(dataset: TranslationDataset, options: BatchOptions = {})
   if (options.device !== undefined) checkDevice(owner, 'device', options.device);
   const pool = bucket === true ? defaultPool : bucket === false ? 0 : bucket;
   checkInteger(owner, 'bucket', pool, 0);
-  const random = shuffle ? new SeededRandom(seed, epoch) : null;
   const split: Split =
     tokens === undefined
       ? (pairs) => slices(pairs, batchSize ?? defaultBatchSize)
       : (pairs) => fitted(pairs, tokens);
-  const groups = groupPairs(dataset.pairs, split, pool, random);
-  return {
-    length: groups.length,
-    *[Symbol.iterator]() {
-      for (const group of groups) yield makeBatch(group, dataset.specialIds.pad, options.device);
-    },
-  };
+  const { pairs, specialIds } = dataset;
+  const make = (group: TokenPair[]) => makeBatch(group, specialIds.pad, options.device);
+  if (!shuffle) {
+    const groups = groupPairs(pairs, split, pool, null);
+    return passesOver(() => groups, make, epoch);
+  }
+  const groupsOf = (pass: number) => groupPairs(pairs, split, pool, new SeededRandom(seed, pass));
+  return options.epoch === undefined
+    ? passesByEpoch(groupsOf, make)
+    : passesOver(groupsOf, make, epoch);
 }
 
 /** Cuts pairs into batches, in their order. */

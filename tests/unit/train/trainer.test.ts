@@ -12,6 +12,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import {
   Adam,
+  batches,
   crossEntropy,
   evaluate,
   full,
@@ -24,7 +25,9 @@ import {
   tokenLossSum,
   Translator,
   type Batch,
+  type Batches,
   type BatchProgress,
+  type BatchSource,
   type EpochRecord,
   type Tensor,
   type TrainerOptions,
@@ -503,6 +506,44 @@ describe('fit', () => {
     expect(weightsOf(parts.model)).toEqual(weightsOf(whole.model));
     whole.dispose();
     parts.dispose();
+  });
+
+  /** Target tokens of each batch of a pass. */
+  const tokensOf = (all: Iterable<Batch>) =>
+    Array.from(all, (batch) => {
+      batch.dispose();
+      return batch.ntokens;
+    });
+  const shuffled = (epoch?: number) =>
+    batches(task.dataset, { batchSize: 5, shuffle: true, seed: 3, epoch });
+
+  test.each<[string, (all: Batches) => BatchSource]>([
+    ['batches', (all) => all],
+    ['a function that returns the same batches', (all) => () => all],
+    ['a function that makes batches without their epoch', () => () => shuffled()],
+    ['a function that makes batches of the epoch', () => (epoch) => shuffled(epoch)],
+  ])('has a new order in each epoch from shuffled %s', async (_, sourceOf) => {
+    const { trainer, dispose } = setup();
+    const source = sourceOf(shuffled());
+    await trainer.fit(source, { epochs: 2, validation: source });
+    await trainer.fit(source, { epochs: 1, validation: source });
+    const expected = [1, 2, 3].map((epoch) => tokensOf(shuffled(epoch)));
+    expect(new Set(expected.map((tokens) => tokens.join())).size).toBe(3);
+    const { steps, validationBatches } = trainer.history;
+    for (const trained of [steps, validationBatches]) {
+      const ofEpoch = (epoch: number) => trained.filter((step) => step.epoch === epoch);
+      const tokens = [1, 2, 3].map((epoch) => ofEpoch(epoch).map((step) => step.tokens));
+      expect(tokens).toEqual(expected);
+    }
+    dispose();
+  });
+
+  test('counts on from the epoch that the batches were made with', async () => {
+    const { trainer, dispose } = setup();
+    await trainer.fit(shuffled(7), { epochs: 2 });
+    const tokens = trainer.history.steps.map((step) => step.tokens);
+    expect(tokens).toEqual([7, 8].flatMap((epoch) => tokensOf(shuffled(epoch))));
+    dispose();
   });
 
   test('of an iterator that is used up after one epoch is an error that tells the way out', async () => {

@@ -12,6 +12,7 @@ import {
   Tokenizer,
   trainCharacters,
   TranslationDataset,
+  type Batch,
   type BatchOptions,
   type TokenPair,
 } from 'torchformer';
@@ -29,7 +30,11 @@ function datasetOf(lengths: readonly number[]): TranslationDataset {
 
 /** The rows of each batch, and its shapes, with all tensors freed. */
 function rowsOf(dataset: TranslationDataset, options?: BatchOptions): number[][] {
-  return Array.from(batches(dataset, options), (batch) => {
+  return rowsIn(batches(dataset, options));
+}
+
+function rowsIn(all: Iterable<Batch>): number[][] {
+  return Array.from(all, (batch) => {
     batch.dispose();
     return [...batch.rows];
   });
@@ -180,11 +185,49 @@ describe('batches', () => {
 
   test('can be looped over again, and leave no tensor behind', () => {
     const before = memory().tensors;
-    const all = batches(dataset, { shuffle: true });
-    const first = Array.from(all, (batch) => (batch.dispose(), batch.rows));
-    const second = Array.from(all, (batch) => (batch.dispose(), batch.rows));
-    expect(second).toEqual(first);
+    for (const options of [{}, { bucket: true }, { tokens: 90 }]) {
+      const all = batches(dataset, options);
+      expect(rowsIn(all)).toEqual(rowsIn(all));
+    }
     expect(memory().tensors).toBe(before);
+  });
+
+  test.each<[string, BatchOptions]>([
+    ['batches of a size', { batchSize: 10 }],
+    ['buckets', { batchSize: 10, bucket: 3 }],
+    ['batches of a number of tokens', { tokens: 60 }],
+    ['buckets of a number of tokens', { tokens: 60, bucket: true }],
+  ])('shuffled %s have a new order in each loop, decided by the seed', (_, options) => {
+    const shuffled = (more: BatchOptions = {}) =>
+      batches(dataset, { ...options, shuffle: true, seed: 5, ...more });
+    const all = shuffled();
+    const loops = [rowsIn(all), rowsIn(all), rowsIn(all)];
+    expect(new Set(loops.map((rows) => rows.join())).size).toBe(3);
+    for (const rows of loops) {
+      expect(rows.flat().sort((a, b) => a - b)).toEqual(allRows);
+    }
+    const [again, later] = [shuffled(), shuffled({ epoch: 1 })];
+    expect([rowsIn(again), rowsIn(again), rowsIn(again)]).toEqual(loops);
+    expect([rowsIn(later), rowsIn(later)]).toEqual(loops.slice(1));
+  });
+
+  test('shuffled by tokens have the length of the pass that began last', () => {
+    const all = batches(dataset, { tokens: 60, shuffle: true });
+    const lengths = [0, 1, 2, 3].map((epoch) => [
+      all.length,
+      rowsOf(dataset, { tokens: 60, shuffle: true, epoch }).length,
+      rowsIn(all).length,
+    ]);
+    expect(new Set(lengths.map(([, expected]) => expected)).size).toBeGreaterThan(1);
+    lengths.forEach(([before, expected, count], pass) => {
+      expect(count).toBe(expected);
+      expect(before).toBe(lengths[Math.max(0, pass - 1)]?.[1]);
+    });
+    for (const batch of all) {
+      batch.dispose();
+      expect(all.length).toBe(rowsOf(dataset, { tokens: 60, shuffle: true, epoch: 4 }).length);
+      break;
+    }
   });
 
   test.each<[string, object, RegExp]>([
