@@ -49,9 +49,9 @@ export {
   type Tie,
   type VocabSize,
 } from './model/modelOptions.js';
-export { Module, type BufferForm, type TensorModule } from './module/module.js';
+export { Module, type BufferForm, type NamedOptions, type TensorModule } from './module/module.js';
 export { ModuleDict } from './module/moduleDict.js';
-export type { NamedOptions } from './module/moduleTree.js';
+
 export type { FloatingDType, ModuleTarget } from './module/moveModule.js';
 export {
   MultiHeadedAttention,
@@ -59,7 +59,6 @@ export {
 } from './attention/multiHeadedAttention.js';
 export { type Norm, type NormConfig, type NormNames, type NormOptions } from './layers/norm.js';
 export { PackedMask, PackedSequences } from './packed/packedSequences.js';
-export { isPackable } from './packed/packable.js';
 export { Buffer, Parameter } from './module/parameter.js';
 export type { ModuleClass } from './module/paths.js';
 export {
@@ -80,5 +79,5 @@ export {
   type Sublayer,
   type SublayerConnectionOptions,
 } from './model/sublayerConnection.js';
-export { Transformer, type PackedInput } from './model/transformer.js';
+export { isPackable, Transformer, type PackedInput } from './model/transformer.js';
 export { TransformerEmbedding } from './model/transformerEmbedding.js';

@@ -1,7 +1,7 @@
 /** Validation: the loss of data that is not trained on. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { checkModel } from '../nn/model/checkModel.js';
-import type { Transformer } from '../nn/model/transformer.js';
+import { isPackable, type Transformer } from '../nn/model/transformer.js';
 import {
   checkFunction,
   checkInteger,
@@ -13,7 +13,7 @@ import { tidy } from '../tensor/scope.js';
 import type { Tensor } from '../tensor/tensor.js';
 import { inScope } from './inScope.js';
 import { BatchReader, type BatchSource } from './batchSource.js';
-import { tokenLossSum } from './steps/tokenLoss.js';
+import { batchLoss } from './steps/tokenLoss.js';
 import { TokenMean } from './metrics.js';
 import { numbersLater } from './steps/numbersLater.js';
 
@@ -62,6 +62,7 @@ export async function evaluate(
   checkInteger(owner, 'epoch', epoch, 1);
   checkSignal(owner, 'signal', signal);
   if (onBatch !== undefined) checkFunction(owner, 'onBatch', onBatch);
+  const packs = isPackable(model);
   const wasTraining = model.training;
   const batches = new BatchReader(owner, 'source', source, epoch);
   const mean = new TokenMean();
@@ -90,7 +91,7 @@ export async function evaluate(
         const [batch] = await batches.take(1);
         if (batch === undefined) return null;
         if (batch.ntokens === 0) return { lossSum: Promise.resolve([0]), tokens: 0 };
-        const loss = noGrad(() => tokenLossSum(model, batch, pad));
+        const loss = noGrad(() => batchLoss(model, batch, { pad, scale: 1, packs }));
         const lossSum = tidy(() => loss.to({ dtype: 'float64' }).reshape(1));
         return { lossSum: numbersOf(lossSum), tokens: batch.ntokens };
       });

@@ -5,7 +5,7 @@ import { checkSpecialIds } from '../data/tokenizers/specialIds.js';
 import { checkModel } from '../nn/model/checkModel.js';
 import { modelVocabSize } from '../nn/model/modelVocabulary.js';
 import { Translator } from '../decode/translator.js';
-import type { Transformer } from '../nn/model/transformer.js';
+import { isPackable, type Transformer } from '../nn/model/transformer.js';
 import { Adam } from '../optim/adam.js';
 import type { Schedule } from '../optim/schedule.js';
 import { TorchError } from '../runtime/errors.js';
@@ -71,6 +71,8 @@ export class Trainer {
   #epoch = 0;
   #step = 0;
   #fitting = false;
+  /** Asked once an epoch: between epochs a model may get hooks or other modules. */
+  #packs = false;
 
   /** @throws TypeError, RangeError for what is no model, and for options out of range */
   constructor(model: Transformer, options: TrainerOptions) {
@@ -168,6 +170,7 @@ export class Trainer {
     let skippedSteps = 0;
     let complete = false;
     this.model.train();
+    this.#packs = isPackable(this.model);
     const restoreEmbeddings =
       this.#ownOptimizer === null ? () => undefined : useSparseEmbeddings(this.model);
     try {
@@ -238,6 +241,7 @@ export class Trainer {
       model: this.model,
       parameters: this.#parameters,
       pad: specialIds.pad,
+      packs: () => this.#packs,
       dtype,
       clip,
       schedule: this.#schedule,

@@ -1,4 +1,4 @@
-import { Adam, type SpecialIds, type Transformer } from 'torchformer';
+import { Adam, isPackable, type SpecialIds, type Transformer } from 'torchformer';
 
 /** What the steps of a training need to know, as a Trainer without options would tell them. */
 export function stepSettings(
@@ -11,6 +11,7 @@ export function stepSettings(
     optimizer,
     parameters: model.parameters(),
     pad,
+    packs: () => isPackable(model),
     dtype: 'float32' as const,
     clip: Infinity,
     schedule: null,

@@ -40,6 +40,8 @@ export interface MultiHeadedAttentionOptions {
  * attends (see {@link attention}); the heads' results side by side go through `linears` 3.
  */
 export class MultiHeadedAttention extends Module {
+  static override readonly takesPackedRows: boolean = true;
+
   static override readonly transientNames = ['attn'];
 
   /** Projections of query, key, value and output, each `[dModel, dModel]`; they start equal. */
@@ -122,16 +124,15 @@ export class MultiHeadedAttention extends Module {
     });
   }
 
-  /** What of this module needs a padded batch, in words; null: nothing. @internal */
-  get packingObstacle(): string | null {
-    if (this.rotary !== null) return 'rotary positions';
-    return this.keepAttention ? 'keepAttention' : null;
+  /** @internal */
+  override get packingObstacle(): string | null {
+    return super.packingObstacle ?? settingForPadded(this);
   }
 
   /** {@link MultiHeadedAttention.forward} for rows without padding, `[tokens, dModel]`. */
   private forwardPacked(query: Tensor, key: Tensor, value: Tensor, mask: PackedMask): Tensor {
     const owner = 'MultiHeadedAttention';
-    const obstacle = this.packingObstacle;
+    const obstacle = settingForPadded(this);
     if (obstacle !== null) {
       throw new TypeError(`${owner}: ${obstacle} need a padded batch [B, S, dModel] and its mask`);
     }
@@ -175,3 +176,9 @@ export class MultiHeadedAttention extends Module {
 }
 
 const optionNames = ['dropout', 'emptyRows', 'keepAttention', 'bias', 'rotary'];
+
+/** The setting that needs padded batches, in words; null: none. */
+function settingForPadded({ rotary, keepAttention }: MultiHeadedAttention): string | null {
+  if (rotary !== null) return 'rotary positions';
+  return keepAttention ? 'keepAttention' : null;
+}

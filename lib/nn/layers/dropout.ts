@@ -9,6 +9,8 @@ import { Module } from '../module/module.js';
  * expected value stays; the identity in evaluation mode. As `torch.nn.Dropout`.
  */
 export class Dropout extends Module {
+  static override readonly takesPackedRows: boolean = true;
+
   /** Probability of an element to become 0. */
   p: number;
 

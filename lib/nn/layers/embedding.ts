@@ -12,6 +12,8 @@ import { rememberRegistered } from '../module/registration.js';
 
 /** A table of vectors looked up by id, as `torch.nn.Embedding`. */
 export class Embedding extends Module {
+  static override readonly takesPackedRows: boolean = true;
+
   /** `[count, dimension]` */
   weight: Parameter;
   /** Number of ids: rows of the table. */

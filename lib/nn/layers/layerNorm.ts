@@ -37,6 +37,8 @@ export interface LayerNormOptions {
  * | `torch.nn.LayerNorm`, seed 002 | population | inside | 1e-5 | weight, bias |
  */
 export class LayerNorm extends Module {
+  static override readonly takesPackedRows: boolean = true;
+
   /** `[features]`, starts as ones */
   scale: Parameter;
   /** `[features]`, starts as zeros */

@@ -21,6 +21,8 @@ export type LearnedPositionsOptions = Omit<PositionalEncodingOptions, 'formula'>
  * Gehring et al. 2017), then drops out.
  */
 export class LearnedPositions extends Module {
+  static override readonly takesPackedRows: boolean = true;
+
   /** Of the sum of vectors and positions. */
   dropout: Dropout;
   /** The table `[1, maxLen, dModel]`, starts as normal(0, 1), as an Embedding does. */

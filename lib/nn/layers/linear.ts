@@ -19,6 +19,8 @@ export interface LinearOptions {
 
 /** `x · weightᵀ + bias`, as `torch.nn.Linear`. */
 export class Linear extends Module {
+  static override readonly takesPackedRows: boolean = true;
+
   /** `[outFeatures, inFeatures]` */
   weight: Parameter;
   /** `[outFeatures]`, or null without bias */

@@ -38,6 +38,8 @@ export type PositionFormula = 'paired' | 'perColumn';
  * With an odd dModel the last sine has no cosine beside it.
  */
 export class PositionalEncoding extends Module {
+  static override readonly takesPackedRows: boolean = true;
+
   /** Of the sum of vectors and positions (paper, section 5.4). */
   dropout: Dropout;
   /** The table `[1, maxLen, dModel]`, computed in float64 and rounded to the module's dtype. */

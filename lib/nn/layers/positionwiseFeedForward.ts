@@ -31,6 +31,8 @@ export interface PositionwiseFeedForwardOptions {
  *   many parameters more at the same dFf.
  */
 export class PositionwiseFeedForward extends Module {
+  static override readonly takesPackedRows: boolean = true;
+
   static override readonly stateNames = { w1: 'w_1', w2: 'w_2', w3: 'w_3' };
 
   /** `[dModel]` to `[dFf]` */

@@ -21,6 +21,8 @@ export interface RMSNormOptions {
  * native op. As `torch.nn.RMSNorm`, whose own default eps is the dtype's smallest step.
  */
 export class RMSNorm extends Module {
+  static override readonly takesPackedRows: boolean = true;
+
   /** `[features]`, starts as ones */
   weight: Parameter;
   /** Size of the dimension that is normalized, the last one. */

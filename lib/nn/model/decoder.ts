@@ -13,14 +13,20 @@ import type { TensorModule } from '../module/module.js';
 import type { Norm } from '../layers/norm.js';
 import { PackedMask } from '../packed/packedSequences.js';
 import { rememberRegistered } from '../module/registration.js';
-import { ResidualStream } from './residualStream.js';
-import { SublayerConnection, throughConnection } from './sublayerConnection.js';
+import { inStream, ResidualStream, takesStream } from './residualStream.js';
+import { SublayerConnection } from './sublayerConnection.js';
 
 /**
  * Masked self-attention, attention to the encoder's result, then feed-forward, each in a residual
  * connection (paper, section 3.1).
  */
 export class DecoderLayer extends Module {
+  static {
+    takesStream(this);
+  }
+
+  static override readonly takesPackedRows: boolean = true;
+
   static override readonly stateNames: Readonly<Record<string, string>> = {
     selfAttn: 'self_attn',
     srcAttn: 'src_attn',
@@ -85,46 +91,24 @@ export class DecoderLayer extends Module {
     srcMask: Tensor | PackedMask | null,
     tgtMask: Tensor | PackedMask | null,
   ): Tensor {
-    return tidy(() => {
-      const allowedSource = sourceLayerMask('DecoderLayer', 'srcMask', srcMask);
-      const allowedTarget = targetLayerMask('DecoderLayer', 'tgtMask', tgtMask, input);
-      const stream = ResidualStream.of(input);
-      return throughSublayers(this, stream, memory, allowedSource, allowedTarget).sum();
-    });
+    const { selfAttn, srcAttn, feedForward, sublayers } = this;
+    return tidy(() =>
+      inStream(input, (x) => {
+        const allowedSource = sourceLayerMask('DecoderLayer', 'srcMask', srcMask);
+        const allowedTarget = targetLayerMask('DecoderLayer', 'tgtMask', tgtMask, x);
+        return x
+          .through(sublayers.at(0), (y) => selfAttn.forward(y, y, y, allowedTarget))
+          .through(sublayers.at(1), (y) => srcAttn.forward(y, memory, memory, allowedSource))
+          .through(sublayers.at(2), feedForward);
+      }),
+    );
   }
-}
-
-/** The stream behind one more layer. Hooks, and the forward of a subclass, have to be asked. */
-function throughLayer(
-  layer: DecoderLayer,
-  stream: ResidualStream,
-  memory: Tensor,
-  srcMask: Tensor | PackedMask | null,
-  tgtMask: Tensor | PackedMask | null,
-): ResidualStream {
-  return layer.forward === DecoderLayer.prototype.forward
-    ? tidy(() => throughSublayers(layer, stream, memory, srcMask, tgtMask))
-    : ResidualStream.of(layer.forward(stream.sum(), memory, srcMask, tgtMask));
-}
-
-function throughSublayers(
-  { selfAttn, srcAttn, feedForward, sublayers }: DecoderLayer,
-  stream: ResidualStream,
-  memory: Tensor,
-  srcMask: Tensor | PackedMask | null,
-  tgtMask: Tensor | PackedMask | null,
-): ResidualStream {
-  const self = throughConnection(sublayers.at(0), stream, (normed) =>
-    selfAttn.forward(normed, normed, normed, tgtMask),
-  );
-  const cross = throughConnection(sublayers.at(1), self, (normed) =>
-    srcAttn.forward(normed, memory, memory, srcMask),
-  );
-  return throughConnection(sublayers.at(2), cross, feedForward);
 }
 
 /** N layers, and a final norm unless the layers end with theirs (paper, section 3.1: N = 6). */
 export class Decoder extends Module {
+  static override readonly takesPackedRows: boolean = true;
+
   /** N deep copies of the layer given: equal values at the start, no memory shared. */
   layers: ModuleList<DecoderLayer>;
   /** Behind the last layer; null when the layers end with norms of their own. */
@@ -159,16 +143,14 @@ export class Decoder extends Module {
     tgtMask: Tensor | PackedMask | null,
   ): Tensor {
     return tidy(() => {
+      let x = ResidualStream.of(input);
       const allowedSource = sourceLayerMask('Decoder', 'srcMask', srcMask);
-      const allowedTarget = targetLayerMask('Decoder', 'tgtMask', tgtMask, input);
+      const allowedTarget = targetLayerMask('Decoder', 'tgtMask', tgtMask, x);
       if (allowedTarget !== null && !(allowedTarget instanceof PackedMask)) {
         refuseInvertedCausal('Decoder', 'tgtMask', allowedTarget);
       }
-      let stream = ResidualStream.of(input);
-      for (const layer of this.layers) {
-        stream = throughLayer(layer, stream, memory, allowedSource, allowedTarget);
-      }
-      return this.norm === null ? stream.sum() : stream.sumAndNorm(this.norm).normed;
+      for (const layer of this.layers) x = x.through(layer, memory, allowedSource, allowedTarget);
+      return (this.norm === null ? x : x.normed(this.norm)).sum();
     });
   }
 }

@@ -12,11 +12,17 @@ import type { TensorModule } from '../module/module.js';
 import type { Norm } from '../layers/norm.js';
 import type { PackedMask } from '../packed/packedSequences.js';
 import { rememberRegistered } from '../module/registration.js';
-import { ResidualStream } from './residualStream.js';
-import { SublayerConnection, throughConnection } from './sublayerConnection.js';
+import { inStream, ResidualStream, takesStream } from './residualStream.js';
+import { SublayerConnection } from './sublayerConnection.js';
 
 /** Self-attention, then feed-forward, each in a residual connection (paper, section 3.1). */
 export class EncoderLayer extends Module {
+  static {
+    takesStream(this);
+  }
+
+  static override readonly takesPackedRows: boolean = true;
+
   static override readonly stateNames: Readonly<Record<string, string>> = {
     selfAttn: 'self_attn',
     feedForward: 'feed_forward',
@@ -67,37 +73,22 @@ export class EncoderLayer extends Module {
    *   TypeError for dtypes and devices
    */
   override forward(input: Tensor, mask: Tensor | PackedMask | null): Tensor {
-    return tidy(() => {
-      const allowed = sourceLayerMask('EncoderLayer', 'mask', mask);
-      return throughSublayers(this, ResidualStream.of(input), allowed).sum();
-    });
+    const { selfAttn, feedForward, sublayers } = this;
+    return tidy(() =>
+      inStream(input, (x) => {
+        const allowed = sourceLayerMask('EncoderLayer', 'mask', mask);
+        return x
+          .through(sublayers.at(0), (y) => selfAttn.forward(y, y, y, allowed))
+          .through(sublayers.at(1), feedForward);
+      }),
+    );
   }
-}
-
-/** The stream behind one more layer. Hooks, and the forward of a subclass, have to be asked. */
-function throughLayer(
-  layer: EncoderLayer,
-  stream: ResidualStream,
-  mask: Tensor | PackedMask | null,
-): ResidualStream {
-  return layer.forward === EncoderLayer.prototype.forward
-    ? tidy(() => throughSublayers(layer, stream, mask))
-    : ResidualStream.of(layer.forward(stream.sum(), mask));
-}
-
-function throughSublayers(
-  { selfAttn, feedForward, sublayers }: EncoderLayer,
-  stream: ResidualStream,
-  mask: Tensor | PackedMask | null,
-): ResidualStream {
-  const attended = throughConnection(sublayers.at(0), stream, (normed) =>
-    selfAttn.forward(normed, normed, normed, mask),
-  );
-  return throughConnection(sublayers.at(1), attended, feedForward);
 }
 
 /** N layers, and a final norm unless the layers end with theirs (paper, section 3.1: N = 6). */
 export class Encoder extends Module {
+  static override readonly takesPackedRows: boolean = true;
+
   /** N deep copies of the layer given: equal values at the start, no memory shared. */
   layers: ModuleList<EncoderLayer>;
   /** Behind the last layer; null when the layers end with norms of their own. */
@@ -126,9 +117,9 @@ export class Encoder extends Module {
     return tidy(() => {
       // Once here instead of once a layer.
       const allowed = sourceLayerMask('Encoder', 'mask', mask);
-      let stream = ResidualStream.of(input);
-      for (const layer of this.layers) stream = throughLayer(layer, stream, allowed);
-      return this.norm === null ? stream.sum() : stream.sumAndNorm(this.norm).normed;
+      let x = ResidualStream.of(input);
+      for (const layer of this.layers) x = x.through(layer, allowed);
+      return (this.norm === null ? x : x.normed(this.norm)).sum();
     });
   }
 }

@@ -8,6 +8,8 @@ import { rememberRegistered } from '../module/registration.js';
 
 /** From the decoder's vectors to log-probabilities of the next token (paper, section 3.4). */
 export class Generator extends Module {
+  static override readonly takesPackedRows: boolean = true;
+
   /**
    * From `[…, dModel]` to scores `[…, vocabSize]`; its weight may be an embedding's (option `tie`).
    */

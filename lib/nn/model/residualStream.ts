@@ -12,14 +12,19 @@ interface Addend {
   readonly dropout: Dropout;
 }
 
+/** A module that the residual stream runs through: a layer, or the connection around a sublayer. */
+interface StreamModule<Arguments extends readonly unknown[]> {
+  forward(input: Tensor, ...others: Arguments): Tensor;
+}
+
 /**
- * What runs along the residual connections of a stack, `[…, size]`: a sum whose last term, on GPUs,
- * is added only when somebody asks. Who asks for the sum together with a norm of it gets both from
- * one kernel, which goes through memory once, forward and backward ("Add & Norm" of the paper's
- * figure 1). With norms before the sublayers, the norm behind a sum is that of the next sublayer, of
- * the next layer, or the one behind the stack; waiting is how the sum meets it.
+ * What runs along the residual connections of a stack, `[…, size]`: a sum whose last term is added
+ * only when it is needed. If a norm of the sum is needed too, one op computes both and passes over
+ * memory once, forward and backward ("Add & Norm" of the paper's figure 1). With norms before the
+ * sublayers, the norm that follows a sum belongs to the next sublayer, the next layer, or the end of
+ * the stack, which is why the sum is carried there unfinished.
  *
- * Sum or sum and norm are to be asked for once, since that draws the dropout. The fields are plain
+ * Ask only once for the sum, or for sum and norm: it draws the dropout. The fields are plain
  * properties, so that a `tidy` that returns a stream keeps its tensors.
  *
  * @internal
@@ -30,17 +35,22 @@ export class ResidualStream {
     private readonly addend: Addend | null,
   ) {}
 
-  /** A stream whose sum is there already. @throws TypeError unless it is a tensor */
+  /** A stream whose sum is complete. @throws TypeError unless it is a tensor */
   static of(sum: Tensor): ResidualStream {
     checkTensor('SublayerConnection', 'input', sum);
     return new ResidualStream(sum, null);
   }
 
-  /** A stream of residual + dropout(term). @throws TypeError when `term` is no tensor */
+  /** residual + dropout(term). @throws TypeError unless `term` is a tensor */
   static adding(residual: Tensor, term: Tensor, dropout: Dropout): ResidualStream {
     return canWaitForNorm(residual, term, dropout)
       ? new ResidualStream(residual, { term, dropout })
       : new ResidualStream(dropout.addTo(residual, term), null);
+  }
+
+  /** Of the sum, `[…, size]`. */
+  get shape(): readonly number[] {
+    return this.residual.shape;
   }
 
   /** `[…, size]` */
@@ -61,6 +71,51 @@ export class ResidualStream {
     const [sum, normed] = norm.forwardOfSum(residual, term, probability);
     return { sum, normed };
   }
+
+  /** norm(sum). @throws RangeError, TypeError as the norm's forward */
+  normed(norm: Norm): ResidualStream {
+    return ResidualStream.of(this.sumAndNorm(norm).normed);
+  }
+
+  /**
+   * The stream after a module. A module with hooks, or whose class has a `forward` of its own,
+   * expects the tensor and is given the sum.
+   */
+  through<Arguments extends readonly unknown[]>(
+    module: StreamModule<Arguments>,
+    ...others: Arguments
+  ): ResidualStream {
+    // eslint-disable-next-line @typescript-eslint/unbound-method -- looked up, not called
+    return streamForwards.has(module.forward)
+      ? (module as unknown as StreamTaker).forward(this, ...others)
+      : ResidualStream.of(module.forward(this.sum(), ...others));
+  }
+}
+
+/** The other side of {@link inStream}. */
+interface StreamTaker {
+  forward(input: ResidualStream, ...others: readonly unknown[]): ResidualStream;
+}
+
+/** The methods `forward` that take a stream as well as a tensor. */
+const streamForwards = new WeakSet<object>();
+
+/** Declares that the `forward` of a class calls {@link inStream}. @internal */
+export function takesStream(moduleClass: { readonly prototype: { readonly forward: object } }) {
+  streamForwards.add(moduleClass.prototype.forward);
+}
+
+/**
+ * What `forward` of a module in the stream returns: a stream for a stream, a tensor for a tensor.
+ * @internal
+ */
+export function inStream(
+  input: Tensor | ResidualStream,
+  compute: (stream: ResidualStream) => ResidualStream,
+): Tensor {
+  if (!(input instanceof ResidualStream)) return compute(ResidualStream.of(input)).sum();
+  // Only `through` passes a stream, and expects one. The declared type is the one for everybody else.
+  return compute(input) as unknown as Tensor;
 }
 
 let waitsOnCpu = false;
@@ -76,8 +131,8 @@ export function waitForNormsOnCpu(waits: boolean): void {
 
 /**
  * Whether residual + dropout(term) may become one op with the norm to come: on GPUs, unless the
- * dropout has to be asked itself (hooks, a subclass) or the sum would not be like the residual.
- * What then becomes one op and what does not is the norm's to say, by {@link isPlainNorm}.
+ * dropout itself has to be called (hooks, a subclass) or the sum would not be like the residual. What
+ * is then computed as one op is decided by {@link isPlainNorm}.
  */
 function canWaitForNorm(residual: Tensor, term: unknown, dropout: Dropout): boolean {
   if (residual.device === 'cpu' && !waitsOnCpu) return false;
@@ -86,7 +141,7 @@ function canWaitForNorm(residual: Tensor, term: unknown, dropout: Dropout): bool
   return isPlainDropout && term instanceof Tensor && isSumLikeResidual(residual, term);
 }
 
-/** Not with hooks or the forward of a subclass, which have to be asked; nor one of a user's own. */
+/** False for norms with hooks, with the forward of a subclass, and of a user's own. */
 function isPlainNorm(norm: Norm): boolean {
   return norm.forward === LayerNorm.prototype.forward || norm.forward === RMSNorm.prototype.forward;
 }

@@ -6,7 +6,7 @@ import { Module } from '../module/module.js';
 import { checkedNorm, makeNorm } from '../layers/norm.js';
 import type { Norm, NormConfig, NormOptions } from '../layers/norm.js';
 import { rememberRegistered } from '../module/registration.js';
-import { ResidualStream } from './residualStream.js';
+import { inStream, ResidualStream, takesStream } from './residualStream.js';
 
 /** Where the norm is: on a sublayer's input, or on the residual sum. */
 export type NormOrder = 'pre' | 'post';
@@ -28,6 +28,12 @@ export interface SublayerConnectionOptions {
  * - `'post'`: norm(x + dropout(sublayer(x))), the paper's (sections 3.1 and 5.4).
  */
 export class SublayerConnection extends Module {
+  static {
+    takesStream(this);
+  }
+
+  static override readonly takesPackedRows: boolean = true;
+
   /** Of the sublayer's input (`'pre'`) or of the residual sum (`'post'`), `[…, size]`. */
   norm: Norm;
   /** Of the sublayer's result, before it is added (paper, section 5.4). */
@@ -60,7 +66,16 @@ export class SublayerConnection extends Module {
    *   an input that the norm refuses
    */
   override forward(input: Tensor, sublayer: Sublayer): Tensor {
-    return around(this, ResidualStream.of(input), sublayer).sum();
+    const { order, norm, dropout } = this;
+    const apply = asFunction(sublayer);
+    return inStream(input, (x) => {
+      if (order === 'post') {
+        const residual = x.sum();
+        return ResidualStream.adding(residual, apply(residual), dropout).normed(norm);
+      }
+      const { sum, normed } = x.sumAndNorm(norm);
+      return ResidualStream.adding(sum, apply(normed), dropout);
+    });
   }
 
   protected override extraDescription(): string {
@@ -75,38 +90,6 @@ export type Sublayer =
       forward(input: Tensor): Tensor;
     }
   | ((input: Tensor) => Tensor);
-
-/**
- * The stream behind one more residual connection of a layer. The connection's own `forward` runs
- * where it has hooks or is a subclass's.
- * @internal
- */
-export function throughConnection(
-  connection: SublayerConnection,
-  stream: ResidualStream,
-  sublayer: Sublayer,
-): ResidualStream {
-  return connection.forward === SublayerConnection.prototype.forward
-    ? around(connection, stream, sublayer)
-    : ResidualStream.of(connection.forward(stream.sum(), sublayer));
-}
-
-/** The two formulas of {@link SublayerConnection}. */
-function around(
-  { order, norm, dropout }: SublayerConnection,
-  stream: ResidualStream,
-  sublayer: Sublayer,
-): ResidualStream {
-  const apply = asFunction(sublayer);
-  if (order === 'post') {
-    const input = stream.sum();
-    return ResidualStream.of(
-      ResidualStream.adding(input, apply(input), dropout).sumAndNorm(norm).normed,
-    );
-  }
-  const { sum, normed } = stream.sumAndNorm(norm);
-  return ResidualStream.adding(sum, apply(normed), dropout);
-}
 
 function asFunction(sublayer: Sublayer): (input: Tensor) => Tensor {
   if (typeof sublayer === 'function') return sublayer;

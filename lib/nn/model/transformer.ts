@@ -2,7 +2,7 @@ import { checkInstance, checkObject } from '../../runtime/options.js';
 import { tidy } from '../../tensor/scope.js';
 import type { Tensor } from '../../tensor/tensor.js';
 import { checkIds } from '../check.js';
-import type { Sequential } from '../module/containers.js';
+import { Sequential } from '../module/containers.js';
 import type { Decoder } from './decoder.js';
 import { embedPacked } from '../packed/embedPacked.js';
 import type { Encoder } from './encoder.js';
@@ -10,7 +10,6 @@ import type { Generator } from './generator.js';
 import type { ModelConfig } from './modelOptions.js';
 import { Module } from '../module/module.js';
 import type { TensorModule } from '../module/module.js';
-import { packingObstacle } from '../packed/packable.js';
 import { PackedMask, PackedSequences } from '../packed/packedSequences.js';
 import { isPositionTable } from '../layers/positionTable.js';
 
@@ -31,6 +30,8 @@ export interface PackedInput {
  * `model.generator` turns them into log-probabilities.
  */
 export class Transformer extends Module {
+  static override readonly takesPackedRows: boolean = true;
+
   static override readonly stateNames: Readonly<Record<string, string>> = {
     srcEmbed: 'src_embed',
     tgtEmbed: 'tgt_embed',
@@ -134,21 +135,10 @@ export class Transformer extends Module {
     const owner = 'Transformer.forwardPacked';
     checkObject(owner, 'batch', batch, 'what batch.packed holds');
     const { src, tgt, srcSequences, tgtSequences } = batch;
-    checkInstance(
-      owner,
-      'srcSequences',
-      srcSequences,
-      PackedSequences,
-      'new PackedSequences(lengths)',
-    );
-    checkInstance(
-      owner,
-      'tgtSequences',
-      tgtSequences,
-      PackedSequences,
-      'new PackedSequences(lengths)',
-    );
-    const obstacle = packingObstacle(this);
+    const wayOut = 'new PackedSequences(lengths)';
+    checkInstance(owner, 'srcSequences', srcSequences, PackedSequences, wayOut);
+    checkInstance(owner, 'tgtSequences', tgtSequences, PackedSequences, wayOut);
+    const obstacle = packingObstacleIn(this);
     if (obstacle !== null) {
       throw new TypeError(
         `${owner}: the model has ${obstacle}, which needs padded batches; use forward`,
@@ -156,18 +146,35 @@ export class Transformer extends Module {
     }
     checkIds('Transformer', 'src', src, 1);
     checkIds('Transformer', 'tgt', tgt, 1);
-    return tidy(() => {
-      const memory = this.encoder.forward(
-        embedPacked(this.srcEmbed as Sequential, src, srcSequences),
-        new PackedMask(srcSequences, srcSequences),
-      );
-      return this.decoder.forward(
-        embedPacked(this.tgtEmbed as Sequential, tgt, tgtSequences),
-        memory,
-        new PackedMask(tgtSequences, srcSequences),
-        new PackedMask(tgtSequences, tgtSequences, true),
-      );
-    });
+    return tidy(() => this.vectorsOfPacked(batch));
+  }
+
+  /**
+   * {@link Transformer.forwardPacked} for a model and a batch that were checked, within the caller's
+   * scope. @internal
+   */
+  vectorsOfPacked({ src, tgt, srcSequences, tgtSequences }: PackedInput): Tensor {
+    const memory = this.encoder.forward(
+      embedPacked(this.srcEmbed as Sequential, src, srcSequences),
+      new PackedMask(srcSequences, srcSequences),
+    );
+    return this.decoder.forward(
+      embedPacked(this.tgtEmbed as Sequential, tgt, tgtSequences),
+      memory,
+      new PackedMask(tgtSequences, srcSequences),
+      new PackedMask(tgtSequences, tgtSequences, true),
+    );
+  }
+
+  /** @internal */
+  override get packingObstacle(): string | null {
+    if (!(this.srcEmbed instanceof Sequential && this.tgtEmbed instanceof Sequential)) {
+      return 'an embedding that is not a Sequential';
+    }
+    for (const method of ['encode', 'decode', 'forwardPacked'] as const) {
+      if (this[method] !== Transformer.prototype[method]) return `a method ${method} of its own`;
+    }
+    return super.packingObstacle;
   }
 
   /**
@@ -184,4 +191,25 @@ export class Transformer extends Module {
     }
     return this;
   }
+}
+
+/**
+ * Whether `model.forwardPacked` computes what `model.forward` does on the padded batch. Not so for
+ * modules whose class does not declare {@link Module.takesPackedRows}, for modules with hooks (which
+ * expect `[B, S, …]`), rotary positions, and kept attention weights. Looks at every module of the
+ * model: ask once, not in every step.
+ *
+ * @throws TypeError for what is not a model
+ */
+export function isPackable(model: Transformer): boolean {
+  checkInstance('isPackable', 'model', model, Transformer, 'makeModel');
+  return packingObstacleIn(model) === null;
+}
+
+/** What keeps a model from running on packed sequences, in words; null: nothing. */
+function packingObstacleIn(model: Transformer): string | null {
+  for (const { packingObstacle } of model.modules()) {
+    if (packingObstacle !== null) return packingObstacle;
+  }
+  return null;
 }

@@ -9,6 +9,8 @@ import { rememberRegistered } from '../module/registration.js';
  * Embedding's; `makeModel` draws it xavier-uniform.
  */
 export class TransformerEmbedding extends Module {
+  static override readonly takesPackedRows: boolean = true;
+
   /** The table of vectors, `[vocabSize, dModel]`, as it is before the factor √dModel. */
   embedding: Embedding;
   /** Size of the vectors. */

@@ -15,6 +15,8 @@ import { checkMembers, isModule } from './registration.js';
  * `stateDict()` and all else that looks through the list refuses them.
  */
 export class ModuleList<M extends Module = Module> extends Module implements Iterable<M> {
+  static override readonly takesPackedRows: boolean = true;
+
   // The members are own properties '0', '1', …: JavaScript keeps such keys in numeric order.
   [index: number]: M;
   /** What `length` tells: the members counted are '0' to 'count - 1'. */
@@ -134,6 +136,8 @@ export type NamedModules<M extends Module> = Readonly<Record<string, M>> | Itera
  * ```
  */
 export class Sequential extends ModuleList<TensorModule> {
+  static override readonly takesPackedRows: boolean = true;
+
   /** Names in state dicts instead of the positions; null: positions. */
   private memberNames: string[] | null;
 

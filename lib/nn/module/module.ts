@@ -13,8 +13,17 @@ import { loadStateInto } from './loadState.js';
 import type { DeriveBuffer, LoadStateOptions, LoadStateResult, StateSource } from './loadState.js';
 import { checkedTarget, moveModule } from './moveModule.js';
 import type { FloatingDType, ModuleTarget } from './moveModule.js';
-import { ModuleTree } from './moduleTree.js';
-import { joinedName, placesBelow } from './registration.js';
+import type { Buffer, Parameter } from './parameter.js';
+import { childAt, splitPath } from './paths.js';
+import type { ModuleClass } from './paths.js';
+import {
+  joinedName,
+  mergedStateNames,
+  moduleBrand,
+  placesBelow,
+  registeredIn,
+} from './registration.js';
+import type { Entry, Registered } from './registration.js';
 
 /** What {@link Module.deriveBuffer} is asked for. */
 export interface BufferForm {
@@ -24,6 +33,16 @@ export interface BufferForm {
   readonly dtype: DType;
   /** Where it is to be. */
   readonly device: Device;
+}
+
+/** What `namedParameters`, `namedBuffers` and `namedModules` list. */
+export interface NamedOptions {
+  /** comes before every name, with a dot; default '' */
+  prefix?: string;
+  /** submodules too; default true */
+  recurse?: boolean;
+  /** what is shared comes once, under its first name; default true */
+  removeDuplicate?: boolean;
 }
 
 /** A module from one tensor to one tensor, such as the members of {@link Sequential}. */
@@ -50,13 +69,36 @@ let deriveBufferOf: DeriveBuffer;
  * Only own enumerable properties count: `#private` fields and `accessor` fields are invisible
  * here, and are not copied by {@link Module.clone} either. Use TypeScript's `private` instead.
  */
-export class Module extends ModuleTree {
+export class Module {
   static {
     deriveBufferOf = (owner, property, form) => owner.deriveBuffer(property, form);
   }
 
+  /**
+   * Names in state dicts where they differ from the property: `{ selfAttn: 'self_attn' }`.
+   * Entries of base classes hold for subclasses too.
+   */
+  static readonly stateNames: Readonly<Record<string, string>> = {};
+
   /** Properties with results of the last forward, which {@link Module.clone} sets to null. */
   static readonly transientNames: readonly string[] = [];
+
+  /**
+   * Whether `forward` works on packed rows `[tokens, …]` as on `[B, S, …]`: because it treats each
+   * row alone, or because it knows the sequences ({@link PackedSequences}). Default false. A class
+   * declares it for itself; it is not inherited, since a subclass may have another `forward`.
+   */
+  static readonly takesPackedRows: boolean = false;
+
+  /** @internal */
+  get [moduleBrand](): true {
+    return true;
+  }
+
+  /** The name in state dicts of a property; {@link Module.stateNames} decides unless overridden. */
+  stateNameOf(property: string): string {
+    return mergedStateNames(this.constructor).get(property) ?? property;
+  }
 
   /** True in training mode (the initial one): dropout is active. Set by `train()` and `eval()`. */
   training = true;
@@ -84,6 +126,20 @@ export class Module extends ModuleTree {
   /** Settings shown by {@link Module.toString} between the brackets. */
   protected extraDescription(): string {
     return '';
+  }
+
+  /**
+   * What in this module, its submodules aside, needs padded batches, in words; null: nothing.
+   * @internal
+   */
+  get packingObstacle(): string | null {
+    const ownClass = this.constructor as typeof Module;
+    if (!Object.hasOwn(ownClass, 'takesPackedRows') || !ownClass.takesPackedRows) {
+      return `the module ${ownClass.name}`;
+    }
+    // Hooks hide the forward of the class.
+    const isPlain = this.forward === ownClass.prototype.forward;
+    return isPlain ? null : `hooks or a forward of its own in ${ownClass.name}`;
   }
 
   // ---- modes ----
@@ -139,6 +195,112 @@ export class Module extends ModuleTree {
     };
     if (places.length > 0) descend(this);
     return this;
+  }
+
+  // ---- the tree ----
+
+  /** This module and all below it, parents first, each once. */
+  modules(): Module[] {
+    return placesBelow(this).map(({ module }) => module);
+  }
+
+  /**
+   * As {@link Module.modules}, with dotted names; this module's own name is `''`.
+   * @throws TypeError for a module that is inside itself, and for options of a wrong type
+   */
+  namedModules(options: Omit<NamedOptions, 'recurse'> = {}): [string, Module][] {
+    checkOptions('namedModules', options, ['prefix', 'removeDuplicate']);
+    const { prefix = '', removeDuplicate = true } = options;
+    checkString('namedModules', 'prefix', prefix);
+    checkBoolean('namedModules', 'removeDuplicate', removeDuplicate);
+    return placesBelow(this, { prefix, removeDuplicate }).map(({ name, module }) => [name, module]);
+  }
+
+  /** The direct submodules, each once. */
+  children(): Module[] {
+    return this.namedChildren().map(([, child]) => child);
+  }
+
+  /** The direct submodules with their names, each once (the first name). */
+  namedChildren(): [string, Module][] {
+    return unique(registeredIn(this).children.map(({ name, value }) => [name, value]));
+  }
+
+  /** All parameters, shared ones once. `recurse: false`: this module's own only. */
+  parameters(options: Pick<NamedOptions, 'recurse'> = {}): Parameter[] {
+    checkOptions('parameters', options, ['recurse']);
+    return this.namedParameters(options).map(([, parameter]) => parameter);
+  }
+
+  /** All parameters under their names in the state dict, shared ones once (the first name). */
+  namedParameters(options: NamedOptions = {}): [string, Parameter][] {
+    return named(this, 'namedParameters', options, ({ parameters }) => parameters);
+  }
+
+  /** All buffers, shared ones once. `recurse: false`: this module's own only. */
+  buffers(options: Pick<NamedOptions, 'recurse'> = {}): Buffer[] {
+    checkOptions('buffers', options, ['recurse']);
+    return this.namedBuffers(options).map(([, buffer]) => buffer);
+  }
+
+  /** All buffers, those kept out of state dicts too, under their names, shared ones once. */
+  namedBuffers(options: NamedOptions = {}): [string, Buffer][] {
+    return named(this, 'namedBuffers', options, ({ buffers }) => buffers);
+  }
+
+  /**
+   * The module at a dotted path of state names or properties: `'encoder.layers.0.self_attn'` or
+   * `'encoder.layers.0.selfAttn'`; `''` is this module.
+   *
+   * @throws RangeError naming what there is instead
+   */
+  getSubmodule(path: string): Module;
+  /**
+   * The module at a path, of a class that is known.
+   *
+   * @param type the class it must be of, which is then the type of the result
+   * @throws RangeError naming what there is instead, TypeError for another class
+   */
+  getSubmodule<M extends Module>(path: string, type: ModuleClass<M>): M;
+  getSubmodule(path: string, type?: ModuleClass<Module>): Module {
+    const module = splitPath('getSubmodule', path).reduce<Module>(
+      (owner, name) => childAt('getSubmodule', this, path, owner, 'children', name),
+      this,
+    );
+    const fits: boolean = type === undefined || module instanceof type;
+    if (!fits) {
+      throw new TypeError(
+        `getSubmodule: "${path}" must be a ${type?.name}, got a ${module.constructor.name}`,
+      );
+    }
+    return module;
+  }
+
+  /** The parameter at a dotted path, as for {@link Module.getSubmodule}. @throws RangeError */
+  getParameter(path: string): Parameter {
+    const [place, name] = ownerOf(this, 'getParameter', path);
+    return childAt('getParameter', this, path, place, 'parameters', name);
+  }
+
+  /** The buffer at a dotted path, as for {@link Module.getSubmodule}. @throws RangeError */
+  getBuffer(path: string): Buffer {
+    const [place, name] = ownerOf(this, 'getBuffer', path);
+    return childAt('getBuffer', this, path, place, 'buffers', name);
+  }
+
+  /**
+   * Number of elements in all parameters, shared ones counted once.
+   *
+   * @param options `trainable`: true counts only those with gradients, false only the frozen
+   *   ones; default: all
+   */
+  parameterCount(options: { trainable?: boolean } = {}): number {
+    checkOptions('parameterCount', options, ['trainable']);
+    const { trainable } = options;
+    if (trainable !== undefined) checkBoolean('parameterCount', 'trainable', trainable);
+    return this.parameters()
+      .filter(({ requiresGrad }) => trainable === undefined || requiresGrad === trainable)
+      .reduce((sum, { numel }) => sum + numel, 0);
   }
 
   // ---- hooks ----
@@ -332,11 +494,43 @@ export class Module extends ModuleTree {
   // ---- printing ----
 
   /** The tree of modules, as PyTorch prints it. */
-  override toString(): string {
+  toString(): string {
     return describeModule(this, this.extraDescription(), { fold: false });
   }
 
   [Symbol.for('nodejs.util.inspect.custom')](): string {
     return this.toString();
   }
+}
+
+/** Keeps the first pair of each value. */
+function unique<T>(pairs: [string, T][]): [string, T][] {
+  const seen = new Set<T>();
+  return pairs.filter(([, value]) => !seen.has(value) && seen.add(value));
+}
+
+function named<T>(
+  module: Module,
+  owner: string,
+  options: NamedOptions,
+  pick: (registered: Registered) => readonly Entry<T>[],
+): [string, T][] {
+  checkOptions(owner, options, ['prefix', 'recurse', 'removeDuplicate']);
+  const { prefix = '', recurse = true, removeDuplicate = true } = options;
+  checkString(owner, 'prefix', prefix);
+  checkBoolean(owner, 'recurse', recurse);
+  checkBoolean(owner, 'removeDuplicate', removeDuplicate);
+  const places = recurse
+    ? placesBelow(module, { prefix, removeDuplicate })
+    : [{ name: prefix, registered: registeredIn(module) }];
+  const pairs = places.flatMap(({ name: place, registered }) =>
+    pick(registered).map(({ name, value }): [string, T] => [joinedName(place, name), value]),
+  );
+  return removeDuplicate ? unique(pairs) : pairs;
+}
+
+/** The module that a path's last name belongs to, and that name. */
+function ownerOf(module: Module, owner: string, path: string): [Module, string] {
+  const names = splitPath(owner, path);
+  return [module.getSubmodule(names.slice(0, -1).join('.')), names.at(-1) ?? ''];
 }

@@ -1,4 +1,4 @@
-import { checkTensor, formatShape } from '../../tensor/check.js';
+import { formatShape } from '../../tensor/check.js';
 import type { Tensor } from '../../tensor/tensor.js';
 import { booleanMask } from '../attention/mask.js';
 import { PackedMask } from './packedSequences.js';
@@ -27,7 +27,7 @@ export function sourceLayerMask(
 /**
  * A target's mask in the form that layers hand on.
  *
- * @param input the target's vectors `[B, T, D]`
+ * @param input the target's vectors `[B, T, D]`, or what has their shape
  * @throws RangeError for two dimensions of which the first is B: `[B, T]`, or `[T, T]` where B
  *   equals T
  */
@@ -35,12 +35,11 @@ export function targetLayerMask(
   owner: string,
   name: string,
   mask: Tensor | PackedMask | null,
-  input: Tensor,
+  input: { readonly shape: readonly number[] },
 ): Tensor | PackedMask | null {
   if (mask === null || mask instanceof PackedMask) return mask;
   const allowed = booleanMask(owner, mask);
   if (allowed.ndim !== 2) return allowed;
-  checkTensor(owner, 'input', input);
   const B = input.shape[0] as number;
   if (B > 1 && allowed.shape[0] === B) {
     throw new RangeError(

@@ -2,9 +2,7 @@
 import type { Batch } from '../../data/batching/batch.js';
 import type { PackedBatch } from '../../data/batching/packedBatch.js';
 import { Embedding } from '../../nn/layers/embedding.js';
-import { linearCrossEntropy } from '../../nn/loss/linearCrossEntropy.js';
 import type { Module } from '../../nn/module/module.js';
-import { isPackable } from '../../nn/packed/packable.js';
 import { isPositionTable } from '../../nn/layers/positionTable.js';
 import type { Transformer } from '../../nn/model/transformer.js';
 import type { Adam } from '../../optim/adam.js';
@@ -19,6 +17,7 @@ import { keep, tidy } from '../../tensor/scope.js';
 import type { Tensor } from '../../tensor/tensor.js';
 import { judged, QueuedSteps } from './queuedSteps.js';
 import { BucketInputs, bucketOf } from './stepBuckets.js';
+import { packedLoss } from './tokenLoss.js';
 import { setRate, usable, type StepOutcome, type Steps, type StepSettings } from './steps.js';
 
 /** Seeds that one step can draw: one for each dropout of the model. */
@@ -48,6 +47,7 @@ export class CapturedSteps implements Steps {
   readonly #device: Device;
   readonly #waits: boolean;
   readonly #tables: { readonly src: number; readonly tgt: number };
+  readonly #mostPositions: number;
   readonly #recordings = new Map<string, Recording | null>();
   readonly #slots: Tensor;
   readonly #inverseTokens: Tensor;
@@ -71,6 +71,7 @@ export class CapturedSteps implements Steps {
       src: entriesOf(srcEmbed),
       tgt: Math.min(entriesOf(tgtEmbed), generator.proj.outFeatures),
     };
+    this.#mostPositions = mostPositionsOf(settings.model);
     this.#slots = keep(zeros([mostSeeds], { dtype: 'int64', device }));
     this.#inverseTokens = keep(zeros([], { device }));
     this.#rates = settings.optimizer.paramGroups.map(() => keep(zeros([], { device })));
@@ -78,20 +79,11 @@ export class CapturedSteps implements Steps {
 
   async take(batches: readonly Batch[]): Promise<StepOutcome[]> {
     const { full: filled, counts, tokens } = usable(batches);
-    const { pad } = this.#settings;
+    const { pad, packs } = this.#settings;
     const [batch] = filled;
-    const packed = batch?.packed;
-    const { model } = this.#settings;
-    if (
-      filled.length !== 1 ||
-      packed === undefined ||
-      packed.tgtY.numel !== tokens ||
-      this.#waits ||
-      !isPackable(model)
-    ) {
-      return this.#queued.take(batches);
-    }
-    const bucket = bucketOf(packed, mostPositionsOf(model));
+    const packed = filled.length === 1 && packs() && !this.#waits ? batch?.packed : undefined;
+    if (packed === undefined || packed.tgtY.numel !== tokens) return this.#queued.take(batches);
+    const bucket = bucketOf(packed, this.#mostPositions);
     const key = Object.values(bucket).join();
     const known = this.#recordings.get(key);
     // The first of a size is computed as it comes: it makes what is made once, such as Adam's state.
@@ -168,10 +160,7 @@ export class CapturedSteps implements Steps {
     const { model, optimizer, parameters, pad, dtype, clip } = this.#settings;
     optimizer.zeroGrad();
     const loss = autocast(dtype, () => {
-      const vectors = model.forwardPacked(inputs);
-      const { proj } = model.generator;
-      const found = linearCrossEntropy(vectors, proj, inputs.tgtY, { ignoreIndex: pad });
-      return found.loss.mul(this.#inverseTokens);
+      return packedLoss(model, inputs, { ignoreIndex: pad }).mul(this.#inverseTokens);
     });
     loss.backward();
     const { numbers: found, ...scaling } = judged([loss.detach()], parameters, clip, 1);

@@ -6,7 +6,7 @@ import type { Schedule } from '../../optim/schedule.js';
 import { autocast, type AutocastDType } from '../../tensor/autocast.js';
 import type { Tensor } from '../../tensor/tensor.js';
 import { checkRate } from '../checkTrainer.js';
-import { tokenLossSum } from './tokenLoss.js';
+import { batchLoss } from './tokenLoss.js';
 import type { TrainingOptimizer } from '../trainerOptions.js';
 
 /** What one optimizer step came to. */
@@ -40,6 +40,8 @@ export interface StepSettings {
   readonly optimizer: TrainingOptimizer;
   readonly parameters: readonly Tensor[];
   readonly pad: number;
+  /** What `isPackable` says of the model in this epoch. */
+  readonly packs: () => boolean;
   readonly dtype: AutocastDType;
   /** Infinity: none */
   readonly clip: number;
@@ -74,12 +76,13 @@ export function usable(batches: readonly Batch[]): {
 
 /** The loss of a batch as its part of a step over `tokens` tokens, times `lossScale`. */
 export function lossOf(
-  { model, pad, dtype }: StepSettings,
+  { model, pad, packs, dtype }: StepSettings,
   batch: Batch,
   tokens: number,
   lossScale = 1,
 ): Tensor {
-  return autocast(dtype, () => tokenLossSum(model, batch, pad, { scale: lossScale / tokens }));
+  const settings = { pad, scale: lossScale / tokens, packs: packs() };
+  return autocast(dtype, () => batchLoss(model, batch, settings));
 }
 
 /**

@@ -1,15 +1,19 @@
 /** The training loss: cross-entropy summed over the target tokens of a batch. */
 import type { Batch } from '../../data/batching/batch.js';
+import type { PackedBatch } from '../../data/batching/packedBatch.js';
 import { checkFiniteNumber } from '../../nn/check.js';
 import { checkModel } from '../../nn/model/checkModel.js';
 import { Generator } from '../../nn/model/generator.js';
 import { Linear } from '../../nn/layers/linear.js';
-import { linearCrossEntropy } from '../../nn/loss/linearCrossEntropy.js';
+import {
+  linearCrossEntropy,
+  type LinearCrossEntropyOptions,
+} from '../../nn/loss/linearCrossEntropy.js';
 import { crossEntropy } from '../../nn/loss/crossEntropy.js';
 import { movedIds } from '../../nn/idRange.js';
-import { isPackable } from '../../nn/packed/packable.js';
-import type { Transformer } from '../../nn/model/transformer.js';
+import { isPackable, type Transformer } from '../../nn/model/transformer.js';
 import { checkInteger, checkOptions, orDefault } from '../../runtime/options.js';
+import type { Device } from '../../tensor/device.js';
 import { callTensor } from '../../tensor/dispatch.js';
 import { movedTo } from '../../tensor/movedTo.js';
 import { tidy } from '../../tensor/scope.js';
@@ -50,29 +54,33 @@ export function tokenLossSum(
   checkInteger('tokenLossSum', 'pad', pad, 0);
   checkOptions('tokenLossSum', options, ['scale']);
   const scale = checkFiniteNumber('tokenLossSum', 'scale', orDefault(options.scale, 1));
-  // Once: it looks at the batch's tensors each time.
-  const { packed: candidate } = batch;
-  const packed = candidate !== undefined && isPackable(model) ? candidate : null;
+  return batchLoss(model, batch, { pad, scale, packs: isPackable(model) });
+}
+
+/** Settings of {@link batchLoss}. */
+export interface BatchLossSettings {
+  /** The id that is not a target. */
+  readonly pad: number;
+  /** Factor of the sum. */
+  readonly scale: number;
+  /** What {@link isPackable} says of the model. */
+  readonly packs: boolean;
+}
+
+/** {@link tokenLossSum} of a model and a batch that were checked. */
+export function batchLoss(
+  model: Transformer,
+  batch: Batch,
+  { pad, scale, packs }: BatchLossSettings,
+): Tensor {
+  // Once: the getter looks at the batch's tensors each time.
+  const packed = packs ? batch.packed : undefined;
   return tidy(() => {
     const { device } = model.generator.proj.weight;
     // What has to be looked at is looked at where the batch is, usually on the CPU.
     const targets = packed?.tgtY ?? batch.tgtY.flatten();
-    const rows = callTensor('aten::nonzero', targets.ne(pad)).squeeze(1);
-    if (rows.numel !== batch.ntokens) {
-      throw new RangeError(
-        `tokenLossSum: the batch says ntokens ${batch.ntokens}, but ${rows.numel} of its targets ` +
-          `differ from pad ${pad}; was it made with another pad id?`,
-      );
-    }
-    if (packed !== null) {
-      const vectors = model.forwardPacked({
-        src: movedIds(device, packed.src),
-        tgt: movedIds(device, packed.tgt),
-        srcSequences: packed.srcSequences.to(device),
-        tgtSequences: packed.tgtSequences.to(device),
-      });
-      return generatorLoss(model.generator, vectors, movedIds(device, targets), scale);
-    }
+    const rows = targetRows(targets, pad, batch.ntokens);
+    if (packed !== undefined) return packedLoss(model, movedPacked(device, packed), { scale });
     const vectors = model
       .forward(
         movedIds(device, batch.src),
@@ -80,15 +88,48 @@ export function tokenLossSum(
         movedTo(device, batch.srcMask),
         movedTo(device, batch.tgtMask),
       )
-      .flatten(0, 1);
-    const places = movedTo(device, rows);
-    return generatorLoss(
-      model.generator,
-      callTensor('aten::index_select', vectors, 0, places),
-      movedIds(device, targets.indexSelect(0, rows)),
-      scale,
-    );
+      .flatten(0, 1)
+      .indexSelect(0, movedTo(device, rows));
+    const counted = movedIds(device, targets.indexSelect(0, rows));
+    return generatorLoss(model.generator, vectors, counted, { scale });
   });
+}
+
+/**
+ * The loss of a model that packs, summed over the targets of a packed batch on its device: the one
+ * composition for steps that are computed as they come and for those that are recorded.
+ *
+ * @param packed checked; ids that fit the vocabulary
+ * @param options of {@link linearCrossEntropy}
+ */
+export function packedLoss(
+  model: Transformer,
+  packed: PackedBatch,
+  options: LinearCrossEntropyOptions,
+): Tensor {
+  return generatorLoss(model.generator, model.vectorsOfPacked(packed), packed.tgtY, options);
+}
+
+function movedPacked(device: Device, packed: PackedBatch): PackedBatch {
+  return {
+    src: movedIds(device, packed.src),
+    tgt: movedIds(device, packed.tgt),
+    tgtY: movedIds(device, packed.tgtY),
+    srcSequences: packed.srcSequences.to(device),
+    tgtSequences: packed.tgtSequences.to(device),
+  };
+}
+
+/** Where `targets` `[N]` are no padding. @throws RangeError unless there are `ntokens` of them */
+function targetRows(targets: Tensor, pad: number, ntokens: number): Tensor {
+  const rows = callTensor('aten::nonzero', targets.ne(pad)).squeeze(1);
+  if (rows.numel !== ntokens) {
+    throw new RangeError(
+      `tokenLossSum: the batch says ntokens ${ntokens}, but ${rows.numel} of its targets ` +
+        `differ from pad ${pad}; was it made with another pad id?`,
+    );
+  }
+  return rows;
 }
 
 /** The loss of the decoder's vectors `[N, dModel]`, by the fused op for a generator as it came. */
@@ -96,14 +137,16 @@ function generatorLoss(
   generator: Generator,
   vectors: Tensor,
   targets: Tensor,
-  scale: number,
+  options: LinearCrossEntropyOptions,
 ): Tensor {
   const { proj } = generator;
   const isPlain =
     generator.forward === Generator.prototype.forward &&
     generator.logits === Generator.prototype.logits &&
     proj.forward === Linear.prototype.forward;
-  if (isPlain) return linearCrossEntropy(vectors, proj, targets, { scale }).loss;
+  if (isPlain) return linearCrossEntropy(vectors, proj, targets, options).loss;
   // Its own forward and hooks. The softmax within the loss does not change log-probabilities.
-  return crossEntropy(generator.forward(vectors), targets, { reduction: 'sum' }).mul(scale);
+  const { scale = 1, ignoreIndex = null } = options;
+  const logits = generator.forward(vectors);
+  return crossEntropy(logits, targets, { ignoreIndex, reduction: 'sum' }).mul(scale);
 }
