@@ -1,9 +1,9 @@
 /**
- * `npm run api`: writes api/report.md, the public API as the compiled declarations have it, and
- * lib/index.cts, the entry for `require`, whose list of types follows from it.
+ * `npm run api`: writes api/report.md, the public API according to the compiled declarations, and
+ * lib/index.cts, the entry point for `require`, whose list of types is derived from it.
  *
- *     node scripts/api.mjs           compiles, writes both
- *     node scripts/api.mjs --check   compiles; exit code 1 and the lines that differ, if any
+ *     node scripts/api.mjs           compiles and writes both files
+ *     node scripts/api.mjs --check   compiles; prints lines that differ and exits with code 1 if any
  */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -22,9 +22,11 @@ for (const [name, text] of await apiFiles(readSurface())) {
   const current = existsSync(file) ? readFileSync(file, 'utf8') : '';
   if (current === text) continue;
   if (process.argv.includes('--check')) {
-    console.error(`${name} is not what the declarations say (- in the file, + now):`);
+    console.error(`${name} does not match the declarations (- in the file, + now):`);
     console.error(differentLines(current, text).join('\n'));
-    console.error('If the change is meant: npm run api, and look at what it does to the version.');
+    console.error(
+      'If the change is intended, run npm run api, and check what it means for the version.',
+    );
     process.exitCode = 1;
   } else {
     mkdirSync(path.dirname(file), { recursive: true });
@@ -32,5 +34,5 @@ for (const [name, text] of await apiFiles(readSurface())) {
     console.error(`wrote ${name}`);
   }
 }
-// The entry that was just written is compiled as well.
+// Compile the entry point that was just written as well.
 if (!process.argv.includes('--check')) compileTypeScript();

@@ -1,4 +1,4 @@
-// The lines in which two texts differ, for people: `- ` only in the first, `+ ` only in the second.
+// The lines in which two texts differ, for display: `- ` only in the first, `+ ` only in the second.
 
 /** @returns at most `limit` lines, with a count of the rest */
 export function differentLines(before, after, limit = 60) {
@@ -18,10 +18,10 @@ export function differentLines(before, after, limit = 60) {
     for (; j < skipB; j++) found.push(`+ ${b[j]}`);
   }
   if (found.length <= limit) return found;
-  return [...found.slice(0, limit), `… and ${found.length - limit} lines more`];
+  return [...found.slice(0, limit), `… and ${found.length - limit} more lines`];
 }
 
-/** The nearest places from which both go on alike, nearest meaning fewest lines left out. */
+/** The nearest positions at which both texts have the same line: those that skip the fewest lines. */
 function nextCommon(a, i, b, j) {
   for (let left = 1; left <= a.length - i + b.length - j; left++) {
     for (let fromA = 0; fromA <= left; fromA++) {

@@ -1,5 +1,5 @@
-// What the compiled declarations (dist/index.d.ts) say that the package has: the report that
-// `npm run api` writes, and the list of types in the entry for `require`.
+// Reads the public API from the compiled declarations (dist/index.d.ts). Makes the report that
+// `npm run api` writes, and the list of types in the entry point for `require`.
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import * as prettier from 'prettier';
@@ -7,7 +7,7 @@ import ts from 'typescript';
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
 const declarations = path.join(root, 'dist') + path.sep;
-/** Types of libtorch's own ops, thousands of lines: they follow its version, not ours. */
+/** Types of libtorch's own ops, thousands of lines; they depend on its version, not ours. */
 const generated = path.join(declarations, 'tensor', 'generated') + path.sep;
 
 const printer = ts.createPrinter({ removeComments: true, newLine: ts.NewLineKind.LineFeed });
@@ -53,7 +53,7 @@ const isNamespace = (symbol) => (symbol.flags & ts.SymbolFlags.ValueModule) !== 
 
 // ---- the report ---------------------------------------------------------------------------------
 
-/** The text of the report: every export, then what they need that has no name outside. */
+/** The text of the report: every export, then the types they use that are not exported. */
 export function apiReport({ checker, exports }) {
   const exported = new Set();
   const entries = [];
@@ -70,7 +70,7 @@ export function apiReport({ checker, exports }) {
     noteNeeded(checker, symbol, exported, needed);
     return section(name, symbol);
   });
-  // The list grows while it is gone through.
+  // The list grows during the iteration.
   for (const symbol of needed.keys()) noteNeeded(checker, symbol, exported, needed);
   const inner = [...needed]
     .map(([symbol, file]) => ({ name: symbol.getName(), file, symbol }))
@@ -143,7 +143,7 @@ function withoutHidden(node) {
   return node;
 }
 
-/** Notes what the declarations of `symbol` refer to that is ours and not exported. */
+/** Collects our own types that the declarations of `symbol` refer to and that are not exported. */
 function noteNeeded(checker, symbol, exported, needed) {
   const visit = (node) => {
     if (node !== undefined && isHiddenMember(node)) return;
@@ -173,7 +173,7 @@ function isHiddenMember(node) {
   return (ts.isClassElement(node) || ts.isTypeElement(node)) && isHidden(node);
 }
 
-// ---- the entry for require ----------------------------------------------------------------------
+// ---- the entry point for require ----------------------------------------------------------------
 
 /** The text of lib/index.cts. */
 function requireEntry({ checker, exports }) {

@@ -1,5 +1,5 @@
-// node scripts/checkBinary.cjs [file…]: whether the native libraries load wherever libtorch does.
-// Without files: those in build/Release. Exit code 1 with one line for each fault.
+// node scripts/checkBinary.cjs [file…]: checks that the native libraries load wherever libtorch does.
+// Default: the libraries in build/Release. Prints one line per fault; exit code 1 if there are any.
 'use strict';
 const { existsSync, readdirSync } = require('node:fs');
 const os = require('node:os');
@@ -7,7 +7,7 @@ const path = require('node:path');
 const { importCompiled, main, root, say, StepFailed } = require('./common.cjs');
 const { faultsOf, floor } = require('./pack/binaryRules.cjs');
 
-/** The libraries of the package that a build left. */
+/** The libraries of the package in build/Release. */
 function builtLibraries() {
   const folder = path.join(root, 'build/Release');
   if (!existsSync(folder)) throw new StepFailed(`${folder} is missing; run \`npm run build\``);
@@ -31,5 +31,5 @@ main(async () => {
   }
   if (count > 0) throw new StepFailed(`${count} faults`);
   const versions = Object.entries(floor).map(([family, number]) => `${family}_${number}`);
-  say(`fine: ${files.length} libraries want no more than ${versions.slice(0, 3).join(', ')}`);
+  say(`ok: ${files.length} libraries need no more than ${versions.slice(0, 3).join(', ')}`);
 });

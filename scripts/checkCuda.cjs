@@ -1,6 +1,6 @@
-// `npm run check:cuda [-- <folder with a CUDA build of libtorch>]`: the addon that was built for the
-// CPU with the libtorch that has CUDA, on a machine with a GPU or without one. Without a folder the
-// CUDA build is fetched into build/cuda-cache (3 GB). Prints a line a check, ends with 1 if one fails.
+// `npm run check:cuda [-- <folder with a CUDA build of libtorch>]`: tests the addon, which was built
+// against the CPU libtorch, with the CUDA build, on a machine with or without a GPU. Without a folder, the
+// CUDA build is downloaded to build/cuda-cache (3 GB). Prints one line per check; exit code 1 if one fails.
 'use strict';
 const { spawnSync } = require('node:child_process');
 const { mkdirSync } = require('node:fs');
@@ -17,31 +17,31 @@ main(async () => {
   const { bootstrap } = await importCompiled('runtime/native/load.js');
   const { inspectLibtorch } = await importCompiled('runtime/native/libtorchFolder.js');
   if (inspectLibtorch(libtorch).cuda !== true) {
-    throw new StepFailed(`${libtorch} has no libtorch with CUDA`);
+    throw new StepFailed(`${libtorch} does not contain a CUDA build of libtorch`);
   }
   const { cudaDriver } = ownPlatform.libraries;
   const driver = cudaDriver !== null && bootstrap().opens(cudaDriver);
   say(`libtorch in ${libtorch}, ${driver ? 'an' : 'no'} NVIDIA driver`);
 
-  await check('the addon needs no library of CUDA', addonNeedsNoCuda);
+  await check('the addon needs no CUDA library', addonNeedsNoCuda);
   const environment = { ...process.env, TORCHFORMER_LIBTORCH: libtorch };
   delete environment.TORCHFORMER_CUDA;
   const reference = facts(environment, { TORCHFORMER_CUDA: '0' });
   for (const [title, settings, reason] of cases(driver)) {
-    await check(`${title}: everything answers, the CPU computes, nothing is printed`, () => {
+    await check(`${title}: all calls return, the CPU computes, nothing is printed`, () => {
       judge(facts(environment, settings), reason, reference.losses);
     });
     await check(`${title}: doctor and doctor --json`, () => {
       judgeDoctor(environment, settings, reason);
     });
   }
-  say(failures === 0 ? 'fine' : `${failures} of ${checks} checks failed`);
+  say(failures === 0 ? 'ok' : `${failures} of ${checks} checks failed`);
   if (failures > 0) process.exitCode = 1;
 });
 
 /**
- * Environments with the reason that there is no GPU; null: one is there. Drivers that do not work
- * are made here, on a machine with a real one as well.
+ * Environments, each with the reason why there is no GPU; null: there is one. Broken drivers are
+ * built here, even on a machine with a real driver.
  */
 function cases(driver) {
   const fake = { LD_LIBRARY_PATH: fakeDriver() };
@@ -95,7 +95,7 @@ function judge(found, reason, losses) {
 }
 
 function judgeDoctor(environment, settings, reason) {
-  // Who sets the variable to 1 wants a GPU.
+  // Setting the variable to 1 requires a GPU.
   const healthy = reason === null || settings.TORCHFORMER_CUDA !== '1';
   const program = path.join(root, 'bin/torchformer.js');
   const text = start([program, 'doctor'], environment, settings);
@@ -104,7 +104,7 @@ function judgeDoctor(environment, settings, reason) {
   equal(json.status, text.status, 'the exit code of doctor --json');
   const report = JSON.parse(json.stdout);
   equal(report.cuda.available, reason === null, 'cuda.available');
-  equal(report.cuda.kernelsProblem, null, 'what is wrong with our own CUDA kernels');
+  equal(report.cuda.kernelsProblem, null, 'the problem with our own CUDA kernels');
   if (reason !== null && !reason.test(report.cuda.reason)) {
     fail(`its reason is "${report.cuda.reason}"`);
   }
@@ -112,7 +112,7 @@ function judgeDoctor(environment, settings, reason) {
   equal(cpu, { device: 'cpu', works: true, problem: null }, 'the CPU of the report');
   equal(gpus.length > 0, reason === null, 'whether the report has GPUs');
   for (const gpu of gpus) equal(gpu.works, true, gpu.device);
-  if (!text.stdout.includes(`: ${report.cuda.reason}\n`)) fail('the text has another reason');
+  if (!text.stdout.includes(`: ${report.cuda.reason}\n`)) fail('the text has a different reason');
 }
 
 async function addonNeedsNoCuda() {
@@ -120,7 +120,7 @@ async function addonNeedsNoCuda() {
   const { readElf } = await importCompiled('runtime/native/elf.js');
   const { needed } = readElf(findAddon().addon);
   const cuda = needed.filter((name) => /cuda|nv|cublas|cudnn/i.test(name));
-  equal(cuda, [], 'the libraries of CUDA among those needed');
+  equal(cuda, [], 'the CUDA libraries among those needed');
 }
 
 let checks = 0;
@@ -143,7 +143,7 @@ function fail(what) {
 
 function equal(got, wanted, what) {
   const [a, b] = [JSON.stringify(got), JSON.stringify(wanted)];
-  if (a !== b) fail(`${what}: ${a} in place of ${b}`);
+  if (a !== b) fail(`${what}: got ${a}, expected ${b}`);
 }
 
 // ---- running ------------------------------------------------------------------------------------
@@ -154,7 +154,7 @@ function facts(environment, settings) {
     environment,
     settings,
   );
-  if (status !== 0) fail(`ended with ${signal ?? status}: ${stderr}`);
+  if (status !== 0) fail(`exited with ${signal ?? status}: ${stderr}`);
   if (stderr !== '') fail(`printed ${stderr}`);
   return JSON.parse(stdout);
 }

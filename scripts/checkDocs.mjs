@@ -1,6 +1,6 @@
-// Lists what the package exports without a doc comment: symbols, and the public members of classes,
-// interfaces and object types. A member that a base class or interface documents is documented. Part
-// of `npm run lint`; alone: `node scripts/checkDocs.mjs`.
+// Lists exports without a doc comment: symbols, and the public members of classes, interfaces and
+// object types. A member that a base class or interface documents counts as documented. Part of
+// `npm run lint`; to run it alone: `node scripts/checkDocs.mjs`.
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import ts from 'typescript';
@@ -19,11 +19,11 @@ const program = ts.createProgram(fileNames, { ...options, noEmit: true });
 const checker = program.getTypeChecker();
 
 let counted = 0;
-/** Of each undocumented declaration, `file:line`, to its name; by place, so that each comes once. */
+/** `file:line` of each undocumented declaration → its name, so that each is listed once. */
 const missing = new Map();
 const seen = new Set();
 
-/** The declarations of a symbol that are ours to document. */
+/** The declarations of a symbol that are in our own sources. */
 function ownDeclarations(symbol) {
   return (symbol.declarations ?? []).filter((declaration) => {
     const { fileName } = declaration.getSourceFile();
@@ -41,7 +41,7 @@ function isHidden(declaration) {
   );
 }
 
-/** `Batch[Symbol.dispose]`, `LinearOptions.bias`: where a member is declared, and its name there. */
+/** The type that declares a member, and its name: `Batch[Symbol.dispose]`, `LinearOptions.bias`. */
 function memberName(owner, declaration) {
   const place = declaration.parent.name?.getText() ?? owner;
   const name = declaration.name?.getText() ?? '';
@@ -62,7 +62,7 @@ function isDocumented(symbol) {
   );
 }
 
-/** Checks a member, once: inherited ones come with every subclass. */
+/** Checks a member once: inherited members appear in every subclass. */
 function checkMember(owner, symbol) {
   const [declaration] = ownDeclarations(symbol);
   if (declaration === undefined || seen.has(declaration) || isHidden(declaration)) return;
@@ -84,7 +84,7 @@ function checkExport(name, exported) {
   if (seen.has(symbol)) return;
   seen.add(symbol);
   if ((symbol.flags & ts.SymbolFlags.ValueModule) !== 0) {
-    // `export * as init`: its parts are exports too.
+    // `export * as init`: its members are exports too.
     for (const part of checker.getExportsOfModule(symbol)) {
       checkExport(`${name}.${part.getName()}`, part);
     }

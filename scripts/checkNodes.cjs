@@ -1,6 +1,6 @@
-// `npm run check:nodes [-- <libtorch folder>…]`: the same addon binary on several versions of
-// Node.js (npm's package `node` brings them) with the libtorch found and with those in the folders.
-// With `--cuda-wheel`, also with the libraries of the CUDA build, fetched into build/cuda-cache.
+// `npm run check:nodes [-- <libtorch folder>…]`: tests the same addon binary on several versions of
+// Node.js (from npm's package `node`), with the libtorch that is found and with those in the folders.
+// With `--cuda-wheel`, also with the libraries of the CUDA build, downloaded to build/cuda-cache.
 'use strict';
 const path = require('node:path');
 const { importCompiled, main, prepare, root, run, say } = require('./common.cjs');
@@ -27,10 +27,10 @@ main(async () => {
       );
     }
   }
-  say(`fine: Node.js ${versions.join(', ')} with ${folders.join(', ')}`);
+  say(`ok: Node.js ${versions.join(', ')} with ${folders.join(', ')}`);
 });
 
-/** Its libtorch_cpu.so is another file than the CPU wheel's, with the same interface. */
+/** Its libtorch_cpu.so differs from the CPU wheel's, but has the same interface. */
 async function cpuPartOfCudaWheel() {
   process.env.TORCHFORMER_CACHE = path.join(root, 'build/cuda-cache');
   const { downloadWheels } = await importCompiled('runtime/setup/pip.js');

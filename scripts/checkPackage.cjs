@@ -1,6 +1,6 @@
-// `npm run check:package [-- <tarball>…]`: publint and arethetypeswrong on the packages as they
-// would be published. Without tarballs: those of `npm run pack:all` in artifacts/, or a fresh
-// `npm pack` of this package when there are none. No rule is left out.
+// `npm run check:package [-- <tarball>…]`: runs publint and arethetypeswrong on the packages as they
+// would be published. Default: the tarballs of `npm run pack:all` in artifacts/, or a fresh
+// `npm pack` of this package if there are none. No rule is disabled.
 'use strict';
 const { existsSync, mkdtempSync, readdirSync, rmSync } = require('node:fs');
 const os = require('node:os');
@@ -35,11 +35,11 @@ function packHere(folder) {
 function check(tarball) {
   const name = path.basename(tarball);
   runNode([packageBinary('publint'), 'run', tarball, '--strict']);
-  // The packages with binaries have no types and no entry to import.
+  // The packages with binaries have no types and no entry point.
   if (/^torchformer-\d/.test(name)) {
     runNode([packageBinary('@arethetypeswrong/cli', 'attw'), tarball, '--no-emoji', '--no-color']);
   }
-  say(`fine: ${name}`);
+  say(`ok: ${name}`);
 }
 
 main(async () => {

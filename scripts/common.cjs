@@ -1,4 +1,4 @@
-// What the scripts share. Only Node's own modules: these run before anything is installed.
+// Code shared by the scripts. Uses only Node's own modules, as it runs before anything is installed.
 'use strict';
 const { spawnSync } = require('node:child_process');
 const { existsSync, readFileSync, statSync, writeFileSync } = require('node:fs');
@@ -10,12 +10,12 @@ const root = path.resolve(__dirname, '..');
 
 class StepFailed extends Error {}
 
-/** Prints one line of progress, on standard error: standard output belongs to the results. */
+/** Prints one line of progress on standard error; standard output is for results. */
 function say(line) {
   process.stderr.write(`[torchformer] ${line}\n`);
 }
 
-/** Runs a command with the output shown; ends this script when it fails. */
+/** Runs a command and shows its output; throws StepFailed if it fails. */
 function run(command, args, options = {}) {
   const result = spawnSync(command, args, { cwd: root, stdio: ['ignore', 2, 2], ...options });
   if (result.error) {
@@ -35,7 +35,7 @@ function runNode(args, options) {
   run(process.execPath, args, options);
 }
 
-/** The script in a package's `bin`, to run with this Node. */
+/** The script in a package's `bin`, to run with this Node.js. */
 function packageBinary(name, binary = name) {
   const folder = path.join(root, 'node_modules', name);
   const { bin } = JSON.parse(readFileSync(path.join(folder, 'package.json'), 'utf8'));
@@ -44,7 +44,7 @@ function packageBinary(name, binary = name) {
 
 // ---- npm packages -------------------------------------------------------------------------------
 
-/** Whether node_modules holds what package-lock.json says, by npm's own record of it. */
+/** Whether node_modules matches package-lock.json, according to npm's own record. */
 function packagesAreCurrent() {
   let installed;
   try {
@@ -58,7 +58,7 @@ function packagesAreCurrent() {
   return Object.entries(wanted).every(([folder, { version, optional, devOptional }]) => {
     if (folder === '') return true;
     const found = installed.packages[folder];
-    // Optional ones belong to other systems when they are not there.
+    // A missing optional package is one for another system.
     if (found === undefined) return Boolean(optional || devOptional);
     return found.version === version;
   });
@@ -67,7 +67,7 @@ function packagesAreCurrent() {
 function ensurePackages() {
   if (packagesAreCurrent()) return;
   say('installing npm packages (npm ci)');
-  // npm tells its own path, which works where `npm` is no program but a shell function or a shim.
+  // npm provides its own path, which also works if `npm` is a shell function or a shim, not a program.
   const npm = process.env.npm_execpath;
   if (npm && npm.endsWith('.js')) runNode([npm, 'ci']);
   else run('npm', ['ci']);
@@ -75,7 +75,7 @@ function ensurePackages() {
 
 // ---- TypeScript ---------------------------------------------------------------------------------
 
-/** Compiles lib/ to dist/; takes under a second when nothing changed. */
+/** Compiles lib/ to dist/; takes under a second if nothing changed. */
 function compileTypeScript() {
   const args = ['-p', 'tsconfig.json', '--incremental', '--tsBuildInfoFile', 'dist/.tsbuildinfo'];
   runNode([packageBinary('typescript', 'tsc'), ...args]);
@@ -93,14 +93,14 @@ function importCompiled(file) {
 
 // ---- libtorch -----------------------------------------------------------------------------------
 
-/** The libtorch to build and run with; set-up fetches one when there is none. */
+/** The libtorch to build and run with; downloads one if there is none. */
 async function ensureLibtorch() {
   const { searchLibtorch, libtorchMissing } = await importCompiled(
     'runtime/native/findLibtorch.js',
   );
   const search = searchLibtorch({ headers: true });
   if (search.found) return search.found;
-  // A folder that the user named is a wish; do not go behind it.
+  // The user named a folder: do not replace it with another libtorch.
   if (process.env.TORCHFORMER_LIBTORCH || process.env.LIBTORCH) {
     const { libtorchVersion } = await importCompiled('runtime/package.js');
     throw new StepFailed(libtorchMissing(search, libtorchVersion).message);
@@ -118,12 +118,12 @@ async function ensureLibtorchIsThere() {
 // ---- native code --------------------------------------------------------------------------------
 
 /**
- * Configures when something that matters changed, then builds; 0.5 s when all is current.
+ * Configures if a relevant setting changed, then builds; takes 0.5 s if everything is up to date.
  *
  * @param folder for object files
  * @param buildType CMake's
- * @param definitions more arguments of the configuration, `-D…`
- * @param targets what to build; all when empty
+ * @param definitions additional `-D…` arguments of the configuration
+ * @param targets the targets to build; all if empty
  */
 function buildNative(
   libtorch,
@@ -137,7 +137,7 @@ function buildNative(
   const recordFile = path.join(folder, 'torchformer-configure.json');
   const settings = {
     libtorch: libtorch.root,
-    // Another tree's CMake cache (the folder was moved or copied) cannot be used.
+    // A CMake cache from another tree (the folder was moved or copied) cannot be used.
     root,
     node: process.execPath,
     generator: process.env.CMAKE_GENERATOR ?? (programExists('ninja') ? 'Ninja' : 'Unix Makefiles'),
@@ -156,7 +156,7 @@ function buildNative(
 
 function configure(folder, buildType, settings) {
   say(`configuring the native build for libtorch in ${settings.libtorch}`);
-  // --fresh came only with CMake 3.24; an old cache may name another generator or compiler.
+  // --fresh needs CMake 3.24; an old cache may name another generator or compiler.
   for (const part of ['CMakeCache.txt', 'CMakeFiles']) {
     require('node:fs').rmSync(path.join(folder, part), { recursive: true, force: true });
   }
@@ -183,9 +183,9 @@ function programExists(name) {
   });
 }
 
-// ---- all of it ----------------------------------------------------------------------------------
+// ---- everything ---------------------------------------------------------------------------------
 
-/** From a clean clone to a package that runs. Does only what is missing or out of date. */
+/** Turns a clean clone into a working package. Does only what is missing or out of date. */
 async function prepare() {
   ensurePackages();
   compileTypeScript();
@@ -194,7 +194,7 @@ async function prepare() {
   return libtorch;
 }
 
-/** Runs a script's main function; a failed step ends it with one line and exit code 1. */
+/** Runs a script's main function; if a step fails, prints one line and sets exit code 1. */
 function main(action) {
   action().catch((error) => {
     const expected = error instanceof StepFailed || typeof error.code === 'string';

@@ -1,8 +1,8 @@
-// What the documentation site needs beyond TypeDoc's options: guides are named by their headings,
-// and exports are grouped by the folder of lib/ that they come from.
+// Extends TypeDoc for the documentation site: names guides by their headings, and groups exports by
+// the folder of lib/ that they come from.
 import { CommentTag, Converter, ReflectionKind } from 'typedoc';
 
-/** Folder of lib/ → what a reader calls it, in the order of the site. */
+/** Folder of lib/ → its title on the site, in the order of the site. */
 export const folders = {
   tensor: 'Tensors',
   nn: 'Modules',
@@ -22,7 +22,7 @@ export function load(app) {
   });
 
   app.converter.on(Converter.EVENT_RESOLVE_BEGIN, (context) => {
-    // The page has the name of the package as its title already.
+    // The page already has the name of the package as its title.
     const readme = context.project.readme ?? [];
     const heading = headingOf(readme);
     if (heading !== null) readme[0].text = readme[0].text.slice(heading.line.length);
@@ -39,7 +39,7 @@ export function load(app) {
   });
 }
 
-/** The line `# …` that a text begins with. */
+/** The heading line `# …` at the start of a text. */
 function headingOf([part]) {
   const found = /^# (.+)\n/.exec(part?.text ?? '');
   return found === null ? null : { line: found[0], name: found[1] };

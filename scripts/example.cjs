@@ -1,5 +1,5 @@
-// `npm run demo` and its like: sets up what is missing, then runs an example of examples/.
-// Arguments: its path without ending, then what the example takes.
+// `npm run demo` and similar scripts: sets up what is missing, then runs an example from examples/.
+// Arguments: the example's path without extension, then the example's own arguments.
 'use strict';
 const { compileExamples, main, prepare, root, runNode } = require('./common.cjs');
 

@@ -1,4 +1,4 @@
-// Prints the folder of the libtorch to build with. CMakeLists.txt asks when it was not told.
+// Prints the folder of the libtorch to build with. CMakeLists.txt runs this if no folder was given.
 'use strict';
 const { compileTypeScript, ensureLibtorch, ensurePackages, main } = require('./common.cjs');
 

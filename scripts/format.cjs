@@ -1,4 +1,4 @@
-// `npm run format`: prettier and clang-format over the tree; with --check they only tell.
+// `npm run format`: runs prettier and clang-format over the tree; with --check they only report.
 'use strict';
 const { readdirSync } = require('node:fs');
 const path = require('node:path');

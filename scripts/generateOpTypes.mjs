@@ -1,9 +1,9 @@
 /**
- * Writes lib/tensor/generated/opTypes.ts: the types of `ops.aten.*` and `ops.torchformer.*`, made
+ * Writes lib/tensor/generated/opTypes.ts: the types of `ops.aten.*` and `ops.torchformer.*`, generated
  * from the schemas of the loaded libtorch and of the addon.
  *
  *     node scripts/generateOpTypes.mjs           writes the file
- *     node scripts/generateOpTypes.mjs --check   exit code 1 if it is not what would be written
+ *     node scripts/generateOpTypes.mjs --check   exit code 1 if the file is out of date
  *
  * Needs a built package (`npm run build`).
  */
@@ -15,7 +15,7 @@ import { native } from '../dist/tensor/dispatch.js';
 const namespaces = { aten: 'AtenOps', torchformer: 'TorchformerOps' };
 const file = fileURLToPath(new URL('../lib/tensor/generated/opTypes.ts', import.meta.url));
 
-/** The kinds of schema arguments → their types; short, as each stands thousands of times. */
+/** Schema argument types → TypeScript types; short, as each occurs thousands of times. */
 const argumentTypes = {
   Tensor: 'T',
   int: 'I',
@@ -28,11 +28,11 @@ const argumentTypes = {
   Layout: 'L',
   MemoryFormat: 'M',
   Device: 'V',
-  // Never given from JavaScript: the environment's own is used.
+  // Never passed from JavaScript: the environment's own generator is used.
   Generator: 'null',
 };
 
-// Checking these thousands of types anew would cost every compilation a second or more.
+// Checking these thousands of types would add a second or more to every compilation.
 const header = `// @ts-nocheck
 /**
  * Types of the raw dispatcher ops, made from their schemas.
@@ -56,7 +56,7 @@ type O<F> = F & (
 /** An op with a type that has no JavaScript form. */
 class UntypedOp extends Error {}
 
-/** Parts of `text` between commas that stand in no bracket and no quotes. */
+/** Splits `text` at commas that are not inside brackets or quotes. */
 function splitList(text) {
   const parts = [];
   let depth = 0;
@@ -77,7 +77,7 @@ function splitList(text) {
 
 /** `SymInt[2]?` → `readonly I[]|I|null`. */
 function typeOf(schemaType, op) {
-  // Alias notes such as (a!) and (a -> *) say nothing about what may be given.
+  // Alias annotations such as (a!) and (a -> *) do not affect what may be passed.
   const plain = schemaType.replaceAll(/\([^)]*\)/g, '');
   if (plain.endsWith('?')) return `${typeOf(plain.slice(0, -1), op)}|null`;
   const list = /^(.*)\[(\d*)\]$/.exec(plain);
@@ -97,13 +97,13 @@ function readArgument(text, op) {
 }
 
 const namedForm = (list) => {
-  // Names are what TypeScript may call a property, whatever they are.
+  // Any name can be a property in TypeScript.
   const given = list.filter(({ type }) => type !== 'null|null' && type !== 'null');
   const text = given.map(({ name, type, optional }) => `${name}${optional ? '?' : ''}: ${type}`);
   return given.length === 0 ? null : `{ ${text.join('; ')} }`;
 };
 
-// Words of the language that cannot name a parameter, though they can name a property.
+// Reserved words cannot be parameter names, although they can be property names.
 const parameterName = (name) =>
   /^(default|else|for|function|if|in|new|this|var|with)$/.test(name) ? `${name}_` : name;
 
@@ -111,7 +111,7 @@ function parameters(list, op) {
   const star = list.indexOf('*');
   const positional = (star < 0 ? list : list.slice(0, star)).map((text) => readArgument(text, op));
   const keywords = (star < 0 ? [] : list.slice(star + 1)).map((text) => readArgument(text, op));
-  // After the last one that must be given, arguments may be left out or given by name.
+  // Arguments after the last required one may be omitted or passed by name.
   const required = positional.findLastIndex(({ optional }) => !optional) + 1;
   const text = positional.map(({ name, type }, at) => {
     if (at < required) return `${parameterName(name)}: ${type}`;
@@ -148,7 +148,7 @@ function functionType(schema) {
   return `(${parameters(list, op)}) => ${resultType(schema.slice(arrow + 5).trim(), op)}`;
 }
 
-/** Types of a namespace's ops by name and overload; left out what JavaScript cannot call. */
+/** Types of a namespace's ops by name and overload, without those that JavaScript cannot call. */
 function typesOf(namespace) {
   const found = new Map();
   for (const full of native().listOps()) {

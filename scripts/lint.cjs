@@ -1,11 +1,11 @@
-// `npm run lint`: eslint, the types of tests and examples, which `npm test` only strips, and a doc
-// comment on everything that the package exports.
+// `npm run lint`: runs eslint, type-checks tests and examples (`npm test` only strips their types), and
+// checks that everything the package exports has a doc comment.
 'use strict';
 const { compileTypeScript, ensurePackages, main, packageBinary, runNode } = require('./common.cjs');
 
 main(async () => {
   ensurePackages();
-  // Tests and examples import the package by its name, which leads to dist/.
+  // Tests and examples import the package by its name, which resolves to dist/.
   compileTypeScript();
   runNode([packageBinary('typescript', 'tsc'), '-p', 'tests/tsconfig.json']);
   runNode(['scripts/checkDocs.mjs']);

@@ -1,5 +1,5 @@
-// `npm run pack:all [-- main addon libtorch]`: the packages that would be published, as tarballs in
-// artifacts/ (all three, or those named). Packing the same files again gives the same bytes.
+// `npm run pack:all [-- main addon libtorch]`: packs the packages that would be published, as tarballs
+// in artifacts/ (all three, or those named). Packing the same files again gives the same bytes.
 'use strict';
 const { rmSync } = require('node:fs');
 const path = require('node:path');
@@ -11,7 +11,8 @@ const kinds = ['main', 'addon', 'libtorch'];
 main(async () => {
   const named = process.argv.slice(2);
   const unknown = named.find((name) => !kinds.includes(name));
-  if (unknown !== undefined) throw new StepFailed(`${unknown} is none of ${kinds.join(', ')}`);
+  if (unknown !== undefined)
+    throw new StepFailed(`unknown package ${unknown}; expected ${kinds.join(', ')}`);
   await prepare();
   const output = path.join(root, 'artifacts');
   if (named.length === 0) rmSync(output, { recursive: true, force: true });

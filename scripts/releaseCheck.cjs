@@ -1,6 +1,6 @@
-// `npm run release:check [-- --quick]`: everything up to publishing, which is left to people. Goes
-// through all steps, whatever fails, and ends with what is left to do by hand. `--quick` leaves out
-// what takes minutes, and says so. What the steps print is in build/release-check/.
+// `npm run release:check [-- --quick]`: runs every step of a release except publishing, which is manual.
+// Runs all steps even if one fails, and ends with the list of manual steps. `--quick` skips the steps
+// that take minutes, and reports it. The output of the steps is in build/release-check/.
 'use strict';
 const { spawnSync } = require('node:child_process');
 const {
@@ -28,7 +28,7 @@ const artifacts = path.join(root, 'artifacts');
 const read = (file) => readFileSync(path.join(root, file), 'utf8');
 const readJson = (file) => JSON.parse(read(file));
 
-/** Runs a command to its end with its output in a log. @returns what is wrong, or nothing */
+/** Runs a command to completion and writes its output to a log. @returns the faults; empty if none */
 function command(name, program, args) {
   const result = spawnSync(program, args, { cwd: root, encoding: 'utf8', maxBuffer: 2 ** 28 });
   const log = path.join(logs, `${name.replaceAll(/\W+/g, '-')}.log`);
@@ -36,7 +36,7 @@ function command(name, program, args) {
   writeFileSync(log, text);
   if (result.status === 0) return [];
   const end = text.trimEnd().split('\n').slice(-15);
-  return [`exit code ${result.status}; the end of ${path.relative(root, log)}:`, ...end];
+  return [`exit code ${result.status}; last lines of ${path.relative(root, log)}:`, ...end];
 }
 
 function npmScript(name) {
@@ -51,7 +51,7 @@ function uncommitted() {
   });
   if (status !== 0) return [`git: ${stderr.trim()}`];
   const lines = stdout.split('\n').filter((line) => line !== '');
-  return lines.length === 0 ? [] : ['what is not committed would not be in the tag:', ...lines];
+  return lines.length === 0 ? [] : ['uncommitted changes would not be part of the tag:', ...lines];
 }
 
 async function libtorchVersion() {
@@ -89,8 +89,8 @@ async function packages() {
 }
 
 const steps = [
-  { name: 'all is committed', run: uncommitted },
-  { name: 'versions are in step', run: versions },
+  { name: 'everything is committed', run: uncommitted },
+  { name: 'versions match', run: versions },
   { name: 'lint', run: () => npmScript('lint') },
   { name: 'format', run: () => npmScript('format:check') },
   {
@@ -100,14 +100,15 @@ const steps = [
   { name: 'documentation site', run: () => npmScript('docs') },
   { name: 'tests', slow: true, run: () => npmScript('test') },
   { name: 'packages are packed', slow: true, run: () => npmScript('pack:all') },
-  { name: 'packages belong together', slow: true, run: packages },
+  { name: 'packages match each other', slow: true, run: packages },
   { name: 'publint and arethetypeswrong', slow: true, run: () => npmScript('check:package') },
   { name: 'packages install and work', slow: true, run: () => npmScript('test:install') },
 ];
 
 main(async () => {
   const unknown = process.argv.slice(2).find((argument) => argument !== '--quick');
-  if (unknown !== undefined) throw new StepFailed(`unknown argument ${unknown}; there is --quick`);
+  if (unknown !== undefined)
+    throw new StepFailed(`unknown argument ${unknown}; the only option is --quick`);
   ensurePackages();
   compileTypeScript();
   mkdirSync(logs, { recursive: true });
@@ -115,7 +116,7 @@ main(async () => {
   let failed = 0;
   for (const { name, slow = false, run } of steps) {
     if (slow && quick) {
-      tell('left out', name);
+      tell('skipped', name);
       continue;
     }
     const faults = await run();
@@ -124,14 +125,14 @@ main(async () => {
     if (faults.length > 0) failed++;
   }
   if (failed > 0) {
-    process.stdout.write(`\n${failed} failed: not ready.\n`);
+    process.stdout.write(`\n${failed} failed: not ready for a release.\n`);
     process.exitCode = 1;
     return;
   }
   process.stdout.write(
     quick
-      ? '\nNothing failed of what --quick does. Before a release: npm run release:check.\n'
-      : '\nReady. Nothing was published. By hand, in this order:\n',
+      ? '\nNo step of --quick failed. Before a release, run npm run release:check.\n'
+      : '\nReady. Nothing was published. Remaining manual steps, in this order:\n',
   );
   if (quick) return;
   const { version } = readJson('package.json');

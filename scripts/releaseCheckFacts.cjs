@@ -1,7 +1,7 @@
-// The rules of a release that need no building: what is wrong, as sentences. Without faults: [].
+// The rules of a release that need no build. Each returns its faults as sentences; [] if there are none.
 'use strict';
 
-/** The topmost entry: `## 1.2.3 - 2026-01-31`, or `- Unreleased` until the day. */
+/** The topmost entry: `## 1.2.3 - 2026-01-31`, or `- Unreleased` until the release date. */
 function topEntry(changelog) {
   const [, heading = '', text = ''] =
     /^## (.*)\n([\s\S]*?)(?=^## |$(?![\s\S]))/m.exec(changelog) ?? [];
@@ -24,7 +24,7 @@ function changelogFaults(version, changelog) {
   return isEmpty ? [`CHANGELOG.md says nothing about ${version}`] : [];
 }
 
-/** Versions in step: package.json, its lock, the changelog, and libtorch where it is named. */
+/** Checks that the versions in package.json, its lock file, the changelog and README.md match. */
 function versionFaults({ manifest, lock, changelog, libtorchVersion, readme }) {
   const { version } = manifest;
   const faults = [];
@@ -44,7 +44,7 @@ function versionFaults({ manifest, lock, changelog, libtorchVersion, readme }) {
   return faults;
 }
 
-/** Most that a tarball may have, in MB: a slip in `files` shows here. npm's own limit is about 230. */
+/** Maximum size of each tarball in MB, to catch mistakes in `files`. npm's own limit is about 230. */
 const limits = { main: 2, addon: 5, libtorch: 150 };
 
 function kindOf(name) {
@@ -53,9 +53,9 @@ function kindOf(name) {
 }
 
 /**
- * The packed packages belong together.
+ * Checks that the packed packages match each other.
  *
- * @param packages of each tarball its `manifest` and `bytes`
+ * @param packages the `manifest` and `bytes` of each tarball
  */
 function packageFaults(packages, { version, libtorchVersion }) {
   const faults = [];
@@ -93,7 +93,7 @@ function packageFaults(packages, { version, libtorchVersion }) {
   return faults;
 }
 
-/** A range would let two packages of different builds meet. */
+/** A range would allow packages of different builds to be combined. */
 function exact(owner, field, wanted) {
   const range = owner[field]?.[wanted.name];
   return range === wanted.version
@@ -101,7 +101,7 @@ function exact(owner, field, wanted) {
     : [`${owner.name} has ${wanted.name} ${range} in ${field}, must be exactly ${wanted.version}`];
 }
 
-/** What is left for people, in order. */
+/** The manual steps, in order. */
 function handSteps(version, changelog, tarballs) {
   const order = ['libtorch', 'addon', 'main'];
   const sorted = [...tarballs].sort((a, b) => order.indexOf(a.kind) - order.indexOf(b.kind));
@@ -112,7 +112,7 @@ function handSteps(version, changelog, tarballs) {
     `git tag v${version} && git push --tags`,
     'add the packages of the other platforms from the workflow to artifacts/',
     ...sorted.map(
-      // libtorch's version has a hyphen, for which npm wants the tag in words.
+      // libtorch's version has a hyphen, so npm requires an explicit --tag.
       ({ file, kind }) =>
         `npm publish --access public${kind === 'libtorch' ? ' --tag latest' : ''} ${file}`,
     ),

@@ -4,7 +4,7 @@ const { buildNative, main, packageBinary, prepare, root, runNode } = require('./
 
 main(async () => {
   const libtorch = await prepare();
-  // The CUDA kernels for the CPU: tests/process/emulatedKernels.test.ts.
+  // The CUDA kernels, compiled for the CPU: tests/process/emulatedKernels.test.ts uses them.
   buildNative(libtorch, { targets: ['torchformer_cuda_emulated'] });
   const reporters = [
     '--reporter=default',

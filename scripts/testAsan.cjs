@@ -1,8 +1,8 @@
 // `npm run test:asan [-- files or vitest flags]`: builds native/ with AddressSanitizer and UBSan into
-// build/asan, shows that they report a fault made on purpose, and runs the tests with that build.
-// libtorch itself is not instrumented. The sanitizers see all that our own code reads and writes, and
-// what libtorch asks of malloc, memcpy and their kin on our behalf; a wrong address that one of
-// libtorch's kernels reads goes unseen. So our ops and the bridge are checked, ATen's kernels are not.
+// build/asan, checks that they report a deliberate fault, and runs the tests with that build.
+// libtorch itself is not instrumented. The sanitizers see everything that our own code reads and writes,
+// and libtorch's calls of malloc, memcpy and similar functions on our behalf, but not a wrong address
+// that one of libtorch's kernels reads. So our ops and the bridge are checked; ATen's kernels are not.
 'use strict';
 const { spawnSync } = require('node:child_process');
 const { mkdirSync, readFileSync, readdirSync, realpathSync, rmSync } = require('node:fs');
@@ -30,15 +30,15 @@ main(async () => {
     env: environment,
     stdio: 'inherit',
   });
-  // A test may expect that a child fails, and take a sanitizer's end for it: each report counts.
+  // A test may expect its child to fail, and mistake a sanitizer's exit for that: count every report.
   const found = faultsIn(reports);
   for (const report of found) process.stderr.write(`${report}\n`);
-  if (found.length > 0) throw new StepFailed(`reports of the sanitizers in ${reports}`);
+  if (found.length > 0) throw new StepFailed(`the sanitizers wrote reports to ${reports}`);
   if (status !== 0) throw new StepFailed(`tests under the sanitizers: exit code ${status}`);
-  say('fine: the tests passed under AddressSanitizer and UBSan without a report');
+  say('ok: the tests passed under AddressSanitizer and UBSan without a report');
 });
 
-/** The reports, without what is told of allocations that are refused, as tests want them to be. */
+/** The reports, without warnings about failed allocations, which tests cause deliberately. */
 function faultsIn(folder) {
   const refused = /^==\d+==WARNING: AddressSanitizer failed to allocate 0x[\da-f]+ bytes\n/gm;
   return readdirSync(folder)
@@ -61,7 +61,7 @@ function build(libtorch) {
   });
 }
 
-/** The compiler's own runtime library: its version has to be that of the instrumented code. */
+/** The compiler's own runtime library: its version must match the instrumented code. */
 function runtimeLibrary(name) {
   const compiler = process.env.CXX || 'c++';
   const { stdout } = spawnSync(compiler, [`-print-file-name=${name}`], { encoding: 'utf8' });
@@ -75,19 +75,19 @@ function environmentFor() {
   return {
     ...process.env,
     TORCHFORMER_ADDON: folder,
-    // Node is not instrumented: AddressSanitizer has to be there before anything allocates.
+    // Node.js is not instrumented: AddressSanitizer must be loaded before anything allocates.
     LD_PRELOAD: runtimeLibrary('libasan.so'),
     ASAN_OPTIONS: [
       common,
-      // V8, libtorch and our own registrations live until the process ends, on purpose.
+      // V8, libtorch and our own registrations deliberately live until the process ends.
       'detect_leaks=0',
-      // An allocation that is too large has to fail, as malloc does: tests try that.
+      // An allocation that is too large must fail, as with malloc: tests check that.
       'allocator_may_return_null=1',
-      // Also what a callback reads from the frame of a function that has returned.
+      // Also detects a callback that reads the frame of a function that has returned.
       'detect_stack_use_after_return=1',
     ].join(':'),
     UBSAN_OPTIONS: common,
-    // A freed block waits in the sanitizer's quarantine, and with huge pages each takes 2 MiB.
+    // Freed blocks stay in the sanitizer's quarantine, and with huge pages each takes 2 MiB.
     THP_MEM_ALLOC_ENABLE: '0',
   };
 }
@@ -97,13 +97,13 @@ const faults = [
   { call: 'overflow(1)', report: /runtime error: signed integer overflow/ },
 ];
 
-/** The same calls within bounds pass, so that it is the fault that is reported. */
+/** The same calls within bounds must pass, so that what is reported is the fault. */
 function showThatFaultsAreReported(environment) {
   const run = (call) => {
     const script = `import { native } from './dist/tensor/dispatch.js'; native().${call};`;
     return spawnSync(process.execPath, ['--input-type=module', '-e', script], {
       cwd: root,
-      // Here the report is wanted: on standard error, not among those that fail the command.
+      // This report is expected: write it to standard error, not to the files that fail the command.
       env: {
         ...environment,
         ASAN_OPTIONS: environment.ASAN_OPTIONS.replace(/log_path=[^:]*:/, ''),
@@ -114,13 +114,16 @@ function showThatFaultsAreReported(environment) {
   };
   for (const call of ['readOutOfBounds(3)', 'overflow(0)']) {
     const { status, stderr } = run(call);
-    if (status !== 0) throw new StepFailed(`${call} is no fault, yet it ended with:\n${stderr}`);
+    if (status !== 0)
+      throw new StepFailed(`${call} is not a fault, but it failed with:\n${stderr}`);
   }
   for (const { call, report } of faults) {
     const { status, stderr } = run(call);
     if (status === 0 || !report.test(stderr) || !stderr.includes('deliberate_fault.cc')) {
-      throw new StepFailed(`the deliberate fault ${call} was not reported; it gave:\n${stderr}`);
+      throw new StepFailed(
+        `the deliberate fault ${call} was not reported; the output was:\n${stderr}`,
+      );
     }
   }
-  say('the sanitizers report the faults made on purpose');
+  say('the sanitizers report the deliberate faults');
 }

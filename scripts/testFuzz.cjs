@@ -1,5 +1,5 @@
 // `npm run test:fuzz [-- cases [seed]]`: 10,000 random calls of the typed API and of the native ops.
-// Seed 1 unless another is given; each failing case is told with the command that repeats it alone.
+// The default seed is 1. Each failing case is printed with the command that repeats only that case.
 'use strict';
 const { main, packageBinary, prepare, root, runNode } = require('./common.cjs');
 

@@ -1,5 +1,5 @@
-// `npm run test:gpu [-- files or vitest flags]`: what only a machine with a GPU can try. Without one it
-// ends with the reason and exit code 1: tests that did not run must not look as if they had passed.
+// `npm run test:gpu [-- files or vitest flags]`: runs the tests that need a GPU. Without one it prints the
+// reason and exits with code 1, so that tests that did not run do not appear to have passed.
 'use strict';
 const { spawnSync } = require('node:child_process');
 const { StepFailed, main, packageBinary, prepare, root, runNode } = require('./common.cjs');
@@ -7,7 +7,8 @@ const { StepFailed, main, packageBinary, prepare, root, runNode } = require('./c
 main(async () => {
   await prepare();
   const reason = reasonForNone();
-  if (reason !== '') throw new StepFailed(`these tests need a GPU, and there is none: ${reason}`);
+  if (reason !== '')
+    throw new StepFailed(`these tests need a GPU, and none can be used: ${reason}`);
   const config = ['--config', 'tests/gpu/vitest.config.ts'];
   runNode([packageBinary('vitest'), 'run', ...config, ...process.argv.slice(2)], {
     cwd: root,
@@ -15,7 +16,7 @@ main(async () => {
   });
 });
 
-/** In a process of its own: this one shall not hold the GPU. */
+/** Runs in a separate process, so that this one does not hold the GPU. */
 function reasonForNone() {
   const script = `
     const { cuda } = await import('./dist/index.js');

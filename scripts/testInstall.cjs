@@ -1,6 +1,6 @@
-// `npm run test:install [-- vitest flags]`: packs the packages, publishes them to a registry on this
-// machine, and installs them from there the ways that users do. Takes some minutes; the first time it
-// fetches the tools (a registry, package managers, versions of Node.js: 800 MB) to build/install-tools.
+// `npm run test:install [-- vitest flags]`: packs the packages, publishes them to a local registry, and
+// installs them from there as users do. Takes several minutes; the first run downloads the tools
+// (a registry, package managers, versions of Node.js: 800 MB) to build/install-tools.
 'use strict';
 const { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } = require('node:fs');
 const path = require('node:path');
@@ -10,13 +10,13 @@ const { npm } = require('./pack/npm.cjs');
 const source = path.join(root, 'tests/install/tools');
 const target = path.join(root, 'build/install-tools');
 
-/** Installs the tools anew when their list changed. */
+/** Reinstalls the tools if their list changed. */
 function ensureTools() {
   const wanted = readFileSync(path.join(source, 'package-lock.json'), 'utf8');
-  // Written last, so that an installation that was broken off is begun anew.
+  // Written last, so that an interrupted installation starts again.
   const record = path.join(target, 'installed-lock.json');
   if (existsSync(record) && readFileSync(record, 'utf8') === wanted) return;
-  say('fetching the tools of the installation tests');
+  say('downloading the tools for the installation tests');
   rmSync(target, { recursive: true, force: true });
   mkdirSync(target, { recursive: true });
   for (const name of ['package.json', 'package-lock.json']) {

@@ -1,5 +1,5 @@
 // `npm run test:kernels [-- part of a name ...]`: builds the CUDA kernels for the CPU and compares each
-// with the CPU's own kernel of the same op. Needs Python with torch (tests/parity/requirements.txt),
+// with the CPU kernel of the same op. Needs Python with torch (tests/parity/requirements.txt), but
 // neither nvcc nor a GPU.
 'use strict';
 const { buildNative, ensureLibtorch, main, prepare, root, run } = require('./common.cjs');

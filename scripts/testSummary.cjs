@@ -1,5 +1,5 @@
 // testSummary.cjs <report.json> <exit code of the tests>: prints `N passed, N failed` from vitest's
-// report; without a report the tests never started, which counts as one failure.
+// report. If there is no report, the tests never started, which counts as one failure.
 'use strict';
 const { readFileSync } = require('node:fs');
 
@@ -10,7 +10,7 @@ try {
   const report = JSON.parse(readFileSync(file, 'utf8'));
   passed = report.numPassedTests;
   failed = report.numFailedTests;
-  // A file that does not even load has no failed test of its own.
+  // A test file that fails to load has no failed tests.
   const broken = report.testResults.filter(
     ({ status, assertionResults }) =>
       status === 'failed' && !assertionResults.some((test) => test.status === 'failed'),

@@ -1,8 +1,8 @@
-// Asks everything about CUDA and computes on the CPU; prints what came as one JSON object. It is a
-// child of `npm run check:cuda`, which sets the environment and judges.
+// Calls everything in the CUDA API and computes on the CPU; prints the results as one JSON object. Runs
+// as a child of `npm run check:cuda`, which sets the environment and checks the results.
 import { cuda, makeBatch, makeModel, manualSeed, ones, tensor, Trainer, zeros } from 'torchformer';
 
-/** A result, or the code (the class where there is none) and the text of an error. */
+/** A result, or the code (the class if there is none) and the message of an error. */
 async function outcome(run) {
   try {
     return { value: (await run()) ?? null };
@@ -20,7 +20,7 @@ async function trainingStep() {
   return history.epochs.map(({ trainLoss }) => trainLoss);
 }
 
-// First of all: what trains on the CPU does not ask for GPUs, and must hear nothing of them.
+// First of all: training on the CPU does not use GPUs, and must print nothing about them.
 const losses = await trainingStep();
 const model = () => makeModel(9, { N: 1, dModel: 8, dFf: 8, h: 2 });
 
@@ -43,7 +43,7 @@ console.log(
       cuda.setFloat32Precision('highest') ?? cuda.float32Precision(),
     ],
     pinned: ones([1]).isPinned,
-    // Whatever needs a GPU.
+    // Calls that need a GPU.
     calls: {
       name: await outcome(() => cuda.name()),
       capability: await outcome(() => cuda.capability()),

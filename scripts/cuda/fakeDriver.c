@@ -1,7 +1,7 @@
 /*
- * A libcuda.so.1 that starts as far as told, to see what a driver that is too old, or has no GPU, leads
- * to: FAKE_DRIVER_VERSION is what it says it is (13000 for CUDA 13.0), FAKE_DRIVER_START what its
- * start ends with (100: no device). It can do nothing else.
+ * A fake libcuda.so.1, to test a driver that is too old, has no GPU, or does not start.
+ * FAKE_DRIVER_VERSION is the version it reports (13000 for CUDA 13.0), FAKE_DRIVER_START the result of
+ * cuInit (100: no device). It can do nothing else.
  */
 #include <stdlib.h>
 #include <string.h>

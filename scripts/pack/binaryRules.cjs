@@ -1,11 +1,11 @@
-// What a native library of the package must be to load wherever libtorch loads, and nothing else
-// than it; `faultsOf` tells what is wrong with one.
+// The rules for a native library of the package: it must load wherever libtorch loads, and need nothing
+// else. `faultsOf` returns the violations.
 'use strict';
 const { readFileSync } = require('node:fs');
 const path = require('node:path');
 const { readElf } = require('./elf.cjs');
 
-/** The highest versions that libtorch 2.13.0 itself asks for (its wheels are manylinux_2_28). */
+/** The highest versions that libtorch 2.13.0 itself requires (its wheels are manylinux_2_28). */
 const floor = {
   GLIBC: '2.28',
   GLIBCXX: '3.4.22',
@@ -22,21 +22,21 @@ const knownLibraries = [
   /^ld-linux-(x86-64|aarch64)\.so\.\d$/,
 ];
 
-/** The library with CUDA kernels is opened beside libtorch_cuda, which has this one in the process. */
+/** The library with CUDA kernels is opened after libtorch_cuda, which has loaded the CUDA runtime. */
 const cudaKernels = /^(lib)?torchformer_cuda\b/;
 const cudaLibraries = /^lib(cudart\.so\.\d+|torch_cuda\.so)$/;
-/** What it needs of libtorch_cuda, which is not looked into: a CPU build of libtorch has none. */
+/** Symbols that it needs from libtorch_cuda. Not checked, as a CPU build of libtorch lacks them. */
 const cudaSymbol = /^_ZN2at4cuda/;
 
-/** What Node.js exports to addons, at the Node-API version the addon is built for. */
+/** Symbols that Node.js exports to addons, at the Node-API version the addon is built for. */
 const nodeSymbol = /^(napi|node_api)_/;
 
 /**
  * @param {string} file a native library of ours
  * @param {object} options
  * @param {string} options.libtorch the folder with the libraries it is linked against
- * @param {string[]} [options.privateFolders] folders whose path must not stand in the file
- * @returns {string[]} one line for each fault, with the way out where it is known
+ * @param {string[]} [options.privateFolders] folders whose paths must not occur in the file
+ * @returns {string[]} one line per fault, with the fix if it is known
  */
 function faultsOf(file, { libtorch, privateFolders = [] }) {
   const elf = readElf(file);
@@ -53,22 +53,22 @@ function faultsOf(file, { libtorch, privateFolders = [] }) {
 function versionFaults({ symbols }, mayNeed) {
   const faults = [];
   for (const { name, defined, version } of symbols) {
-    // NVIDIA names the versions of its symbols as the library.
+    // NVIDIA names the versions of its symbols after the library.
     if (defined || version === null || mayNeed(version)) continue;
     const [family, number] = version.split('_');
     const highest = floor[family];
-    if (highest === undefined) faults.push(`${name} wants ${version}, of a library not known here`);
+    if (highest === undefined) faults.push(`${name} needs ${version}, from an unknown library`);
     else if (number === undefined || compare(number, highest) > 0) {
       faults.push(
         `${name} wants ${version}, and libtorch only ${family}_${highest}: ` +
-          'add it to native/compat, or do without it',
+          'add it to native/compat, or avoid it',
       );
     }
   }
   return faults;
 }
 
-/** A symbol that nothing defines is an error at load, or sudden death at the call. */
+/** A symbol that nothing defines is an error at load, or ends the process when it is called. */
 function symbolFaults({ symbols }, libtorch) {
   const open = symbols.filter(
     ({ name, defined, weak, version }) =>
@@ -93,9 +93,10 @@ function linkFaults({ needed, searchPaths, textRelocations, bindNow, noDelete },
   for (const folders of searchPaths) {
     faults.push(`it has the search path ${folders}: another libtorch could get in`);
   }
-  if (textRelocations) faults.push('it has text relocations, which hardened systems refuse');
+  if (textRelocations) faults.push('it has text relocations, which hardened systems reject');
   if (!bindNow) faults.push('it is not linked with -z now: a missing symbol would end the process');
-  if (!noDelete) faults.push('it is not linked with -z nodelete: it would go with the last worker');
+  if (!noDelete)
+    faults.push('it is not linked with -z nodelete: it would be unloaded with the last worker');
   return faults;
 }
 
@@ -103,7 +104,7 @@ function pathFaults(file, privateFolders) {
   const bytes = readFileSync(file);
   return privateFolders
     .filter((folder) => bytes.includes(`${folder}/`))
-    .map((folder) => `the path ${folder} of this machine stands in it (-ffile-prefix-map)`);
+    .map((folder) => `it contains the path ${folder} of this machine (-ffile-prefix-map)`);
 }
 
 /** Compares `2.28` and `2.2.5` part by part. */

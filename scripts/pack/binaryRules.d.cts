@@ -4,5 +4,5 @@ export function faultsOf(
   options: { libtorch: string; privateFolders?: readonly string[] },
 ): string[];
 
-/** The highest versions that may be asked for, by family: `GLIBC` → `2.28`. */
+/** The highest versions that may be required, by family: `GLIBC` → `2.28`. */
 export const floor: Readonly<Record<string, string>>;

@@ -1,5 +1,5 @@
-// Reads what the dynamic linker sees of a 64-bit little-endian ELF library: its needs, its symbols
-// with their versions, its flags. Only the parts asked for are read; libtorch_cpu.so has 430 MB.
+// Reads what the dynamic linker sees of a 64-bit little-endian ELF library: the libraries it needs, its
+// symbols with their versions, its flags. Reads only the parts it uses: libtorch_cpu.so has 430 MB.
 'use strict';
 const { closeSync, fstatSync, openSync, readSync } = require('node:fs');
 
@@ -32,14 +32,14 @@ const flag1 = { now: 1, noDelete: 8 };
  *   noDelete: boolean,
  *   symbols: { name: string, defined: boolean, weak: boolean, version: string | null }[],
  * }}
- * @throws Error when `file` is no such library
+ * @throws Error if `file` is not such a library
  */
 function readElf(file) {
   const descriptor = openSync(file, 'r');
   try {
     const size = fstatSync(descriptor).size;
     const read = (offset, length) => {
-      if (offset + length > size) throw new Error(`${file} is cut off: it ends at byte ${size}`);
+      if (offset + length > size) throw new Error(`${file} is truncated: it ends at byte ${size}`);
       const buffer = Buffer.alloc(length);
       readSync(descriptor, buffer, 0, length, offset);
       return buffer;
@@ -52,7 +52,7 @@ function readElf(file) {
 
 function parse(file, read) {
   const header = read(0, 64);
-  if (header.toString('latin1', 0, 4) !== '\x7fELF') throw new Error(`${file} is no ELF file`);
+  if (header.toString('latin1', 0, 4) !== '\x7fELF') throw new Error(`${file} is not an ELF file`);
   if (header[4] !== 2 || header[5] !== 1) throw new Error(`${file} is not 64-bit little-endian`);
   const sections = readSections(header, read);
   const content = (type) => {
@@ -66,7 +66,7 @@ function parse(file, read) {
   };
 
   const dynamic = content(section.dynamic);
-  if (dynamic === null) throw new Error(`${file} is no shared library`);
+  if (dynamic === null) throw new Error(`${file} is not a shared library`);
   const entries = readDynamic(dynamic.bytes);
   const dynamicString = strings(dynamic);
   const valuesOf = (wanted) => entries.filter(([key]) => key === wanted).map(([, value]) => value);
@@ -119,7 +119,7 @@ function readSymbols(content, strings) {
   // The first entry is empty by definition.
   for (let index = 1; index * 24 < table.bytes.length; index += 1) {
     const at = index * 24;
-    // The highest bit says "not the default version".
+    // The highest bit means "not the default version".
     const version = versions === undefined ? 1 : versions.readUInt16LE(index * 2) & 0x7fff;
     symbols.push({
       name: nameAt(table.bytes.readUInt32LE(at)),
@@ -131,7 +131,7 @@ function readSymbols(content, strings) {
   return symbols;
 }
 
-/** Number of a version, as symbols hold it → its name. */
+/** Version number in the symbol table → version name. */
 function versionNames(content, strings) {
   const names = new Map();
   const needed = content(section.versionsNeeded);
@@ -148,7 +148,7 @@ function versionNames(content, strings) {
     const nameAt = strings(defined);
     eachLinked(defined.bytes, 0, 16, (at) => {
       const first = at + defined.bytes.readUInt32LE(at + 12);
-      // Number 1 is the file itself: what has no version of its own.
+      // Number 1 is the file itself: symbols without a version.
       const number = defined.bytes.readUInt16LE(at + 4);
       if (number > 1) names.set(number, nameAt(defined.bytes.readUInt32LE(first)));
     });
@@ -156,7 +156,7 @@ function versionNames(content, strings) {
   return names;
 }
 
-/** Walks records that hold, at `next`, how far the next one is; zero ends. */
+/** Walks records whose field at `next` is the offset of the next record; zero ends the list. */
 function eachLinked(bytes, start, next, visit) {
   for (let at = start; ;) {
     visit(at);

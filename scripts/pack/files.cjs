@@ -1,10 +1,10 @@
-// Puts together the folder of each package. What is in a folder is what gets packed.
+// Assembles the folder of each package. Everything in the folder is packed.
 'use strict';
 const { cpSync, existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } = require('node:fs');
 const path = require('node:path');
 const { root, run, StepFailed } = require('../common.cjs');
 
-/** An empty folder at `folder`. */
+/** Creates `folder`, or empties it. */
 function freshFolder(folder) {
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
@@ -17,7 +17,7 @@ function writeManifest(folder, manifest) {
 /**
  * The main package.
  *
- * @param {string[]} files those that package.json lets into the package, by their paths
+ * @param {string[]} files paths of the files that package.json includes in the package
  */
 function stageMain(folder, files, manifest) {
   freshFolder(folder);
@@ -29,7 +29,7 @@ function stageMain(folder, files, manifest) {
   writeManifest(folder, manifest);
 }
 
-/** The compiler leaves what it made of a source file that is gone by now. */
+/** Whether a compiled file's source no longer exists: the compiler does not remove its output. */
 function isLeftOver(file) {
   const compiled = /^dist\/(.*?)(?:\.d)?\.([cm]?)[jt]s(?:\.map)?$/.exec(file);
   if (compiled === null) return false;
@@ -51,14 +51,14 @@ function stageAddon(folder, build, manifest) {
   cpSync(path.join(root, 'LICENSE'), path.join(folder, 'LICENSE'));
   writeFileSync(
     path.join(folder, 'README.md'),
-    `# ${manifest.name}\n\nThe native addon of torchformer, built ahead. Install \`torchformer\`; it brings ` +
-      'this package where it fits.\n',
+    `# ${manifest.name}\n\nThe native addon of torchformer, prebuilt. Install \`torchformer\`, which installs ` +
+      'this package on the platform it is for.\n',
   );
   writeManifest(folder, manifest);
 }
 
 /**
- * libtorch's libraries for the CPU, with the licences of all that is in them.
+ * libtorch's libraries for the CPU, with the licenses of everything in them.
  *
  * @param {{ root: string, libraries: string, version: string | null }} libtorch
  */
@@ -66,7 +66,7 @@ function stageLibtorch(folder, libtorch, manifest) {
   freshFolder(folder);
   const lib = path.join(folder, 'lib');
   mkdirSync(lib);
-  // What else a CUDA or Python build has is not needed: see CONTRIBUTING.md.
+  // The other libraries of a CUDA or Python build are not needed: see CONTRIBUTING.md.
   const wanted = /^(lib)?(c10|torch_cpu|gomp[-.\w]*|iomp5\w*|omp)\.(so(\.\d+)*|dylib|dll)$/;
   for (const name of readdirSync(libtorch.libraries).filter((one) => wanted.test(one))) {
     cpSync(path.join(libtorch.libraries, name), path.join(lib, name), { dereference: true });
@@ -75,7 +75,7 @@ function stageLibtorch(folder, libtorch, manifest) {
   const licenses = path.join(libtorch.root, 'licenses');
   if (!existsSync(licenses)) {
     throw new StepFailed(
-      `${licenses} is missing: libtorch is not packed without the licences of its wheel. ` +
+      `${licenses} is missing: libtorch is not packed without the licenses of its wheel. ` +
         'Run `npx torchformer setup --cpu --force`.',
     );
   }
@@ -84,12 +84,12 @@ function stageLibtorch(folder, libtorch, manifest) {
     const target = name === 'LICENSE.md' ? name : path.join('licenses', name);
     cpSync(path.join(__dirname, 'licenses', name), path.join(folder, target));
   }
-  // As in the official archives: what the loader reads the version from.
+  // As in the official archives: the loader reads the version from it.
   writeFileSync(path.join(folder, 'build-version'), `${libtorch.version}\n`);
   writeManifest(folder, manifest);
 }
 
-/** Symbols that only debuggers want: a quarter of libtorch's size. */
+/** Removes symbols that only debuggers use: a quarter of libtorch's size. */
 function stripSymbols(file) {
   if (process.platform === 'linux') run('strip', ['--strip-unneeded', file]);
   else if (process.platform === 'darwin') run('strip', ['-x', file]);

@@ -1,11 +1,11 @@
-// The package.json of each package that is published, made from the repository's.
+// The package.json of each published package, derived from the repository's.
 'use strict';
 
 /**
- * Which packing of libtorch this is: raised when the package changes and libtorch does not. The
+ * The packing number of libtorch: raise it when the package changes and libtorch does not. The
  * package's version is libtorch's, a hyphen, and this number (`2.13.0-1`), like the revisions of
- * Linux distributions. To npm such a version is a prerelease: no range ever picks one, and publishing
- * wants a `--tag`. Both are right, as only an exact version of libtorch will do.
+ * Linux distributions. npm treats such a version as a prerelease: no range selects it, and publishing
+ * needs a `--tag`. Both are intended, as only an exact version of libtorch is accepted.
  */
 const libtorchPacking = 1;
 
@@ -13,22 +13,22 @@ function libtorchPackageVersion(libtorchVersion) {
   return `${libtorchVersion}-${libtorchPacking}`;
 }
 
-/** What a checkout needs of package.json and an installed package does not. */
+/** Fields of package.json that a checkout needs and an installed package does not. */
 const checkoutOnly = ['scripts', 'devDependencies', 'binary', 'config'];
 
 /**
  * The main package: JavaScript and types.
  *
- * The packages with binaries are optional dependencies: npm takes those of the machine and passes
- * over the others. They stand here and not in the repository's package.json, because a checkout
- * builds its own binaries, and `npm ci` of a version that is not published yet would ask the
- * registry for packages that do not exist.
+ * The packages with binaries are optional dependencies: npm installs those for this platform and skips
+ * the others. They are added here and not in the repository's package.json, because a checkout
+ * builds its own binaries, and `npm ci` of a version that is not published yet would request
+ * packages that do not exist from the registry.
  */
 function mainManifest(manifest, platforms) {
   const result = Object.fromEntries(
     Object.entries(manifest).filter(([key]) => !checkoutOnly.includes(key)),
   );
-  // npm builds what has a binding.gyp, unless told not to; the file is not published either.
+  // npm builds packages with a binding.gyp unless this is false; the file is not published either.
   result.gypfile = false;
   result.optionalDependencies = {
     ...manifest.optionalDependencies,

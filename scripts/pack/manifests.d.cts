@@ -1,6 +1,6 @@
 type Manifest = Record<string, unknown>;
 
-/** A machine that packages are made for, as in lib/runtime/native/platform.ts. */
+/** A platform that packages are made for, as in lib/runtime/native/platform.ts. */
 export interface PackagePlatform {
   readonly title: string;
   readonly os: string;

@@ -1,11 +1,11 @@
-// npm as a program of ours: its answers as objects.
+// Runs npm and returns its output as objects.
 'use strict';
 const { spawnSync } = require('node:child_process');
 const { StepFailed } = require('../common.cjs');
 
-/** Runs npm and gives what it prints. */
+/** Runs npm and returns its output. */
 function npm(args, options = {}) {
-  // npm tells its own path, which works where `npm` is no program but a shell function or a shim.
+  // npm provides its own path, which also works if `npm` is a shell function or a shim, not a program.
   const own = process.env.npm_execpath;
   const [command, first] = own?.endsWith('.js') ? [process.execPath, [own]] : ['npm', []];
   const result = spawnSync(command, [...first, ...args], {
@@ -21,10 +21,10 @@ function npm(args, options = {}) {
   return result.stdout;
 }
 
-/** What `npm pack` says of the package in a folder: its files, sizes and the tarball's name. */
+/** What `npm pack` reports for the package in a folder: its files, sizes and the tarball's name. */
 function pack(folder, args) {
   const answer = JSON.parse(npm(['pack', '--json', '--ignore-scripts', ...args], { cwd: folder }));
-  // A list in npm 10 and 11, an object by name after it.
+  // An array in npm 10 and 11, an object by name in later versions.
   return Object.values(answer)[0];
 }
 

@@ -1,2 +1,2 @@
-/** Runs npm and gives what it prints. */
+/** Runs npm and returns its output. */
 export function npm(args: readonly string[], options?: { cwd?: string }): string;

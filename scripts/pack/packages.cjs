@@ -1,4 +1,4 @@
-// The three packages of this machine, from what is built to tarballs.
+// Packs the three packages of this platform from the build output into tarballs.
 'use strict';
 const { mkdirSync, readFileSync } = require('node:fs');
 const path = require('node:path');
@@ -7,7 +7,7 @@ const { stageAddon, stageLibtorch, stageMain } = require('./files.cjs');
 const { addonManifest, libtorchManifest, mainManifest } = require('./manifests.cjs');
 const { pack } = require('./npm.cjs');
 
-/** A CPU build of libtorch with its licences, for the third package. */
+/** A CPU build of libtorch with its licenses, for the third package. */
 async function cpuLibtorch() {
   const { cacheEntry } = await importCompiled('runtime/package.js');
   const { inspectLibtorch } = await importCompiled('runtime/native/libtorchFolder.js');
@@ -23,7 +23,7 @@ async function cpuLibtorch() {
 }
 
 /**
- * Packs the packages that are named, into `output`.
+ * Packs the named packages into `output`.
  *
  * @param {{ output: string, only?: ('main' | 'addon' | 'libtorch')[] }} options
  * @returns {Promise<{ name: string, version: string, tarball: string, entryCount: number,

@@ -1,4 +1,4 @@
-/** A tarball that was made, as npm describes it; sizes in bytes. */
+/** A packed tarball, as npm describes it; sizes in bytes. */
 export interface Packed {
   name: string;
   version: string;
@@ -9,7 +9,7 @@ export interface Packed {
   shasum: string;
 }
 
-/** Packs the packages that are named, or all; see packages.cjs. */
+/** Packs the named packages, or all; see packages.cjs. */
 export function packPackages(options: {
   output: string;
   only?: readonly ('main' | 'addon' | 'libtorch')[];
