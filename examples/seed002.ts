@@ -1,12 +1,12 @@
 /**
- * Trains a model built from seed 002's classes, at their sizes, on a toy language made on the fly,
- * and counts how many unseen sentences it translates without a single wrong character.
+ * Trains a model built from seed 002's classes, with their sizes, on a generated toy language, and counts
+ * how many unseen sentences it translates without a single wrong character.
  *
  * ```sh
  * node build/examples/seed002.js
  * ```
  *
- * A source sentence is a random row of letters and digits. Its translation has them in reverse
+ * A source sentence is a random sequence of letters and digits. Its translation has them in reverse
  * order, each replaced by its mirror image: a by z, b by y, …, 0 by 9, 1 by 8, …
  */
 import {
@@ -27,15 +27,15 @@ import {
 import type { Tensor } from 'torchformer';
 
 const settings = {
-  /** In encoder and decoder each. The post shows the classes only, not how many to use. */
+  /** Layers in the encoder and in the decoder. The post only shows the classes, not how many to use. */
   layers: 2,
-  /** Characters in a sentence. With start and end the longest fills the table of 50 positions. */
+  /** Characters in a sentence. With start and end, the longest fills the table of 50 positions. */
   shortest: 10,
   longest: 48,
   epochs: 12,
   stepsPerEpoch: 75,
   batchSize: 32,
-  /** Adam's highest rate; it rises over the first steps, then falls to 0 until the last. */
+  /** Adam's peak learning rate; it rises during warmup, then falls to 0 at the last step. */
   learningRate: 5e-3,
   warmupSteps: 100,
   unseenSentences: 500,
@@ -48,7 +48,7 @@ const settings = {
 const words = ['<pad>', '<start>', '<end>', ...'0123456789abcdefghijklmnopqrstuvwxyz'];
 const [pad, start, end, firstDigit, firstLetter] = [0, 1, 2, 3, 13];
 
-/** A sentence is the ids of its characters. */
+/** A sentence, as the ids of its characters. */
 type Sentence = readonly number[];
 
 function mirrored(id: number): number {
@@ -61,7 +61,7 @@ function translation(sentence: Sentence): number[] {
   return sentence.map(mirrored).reverse();
 }
 
-/** An integer from 0 to below - 1. A generator of our own, so that a run can be repeated. */
+/** An integer from 0 to below - 1. A seeded generator, so that a run can be repeated. */
 let state = settings.seed;
 function random(below: number): number {
   state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
@@ -75,15 +75,15 @@ function randomSentence(): Sentence {
 }
 
 /**
- * Source ids `[B, 50]`. The padding stands in front, so that a position tells the distance from
- * the end of the sentence, where its translation begins.
+ * Source ids `[B, 50]`. The padding comes first, so that a position gives the distance from the end of
+ * the sentence, where its translation begins.
  */
 function sourceIds(sentences: readonly Sentence[]): Tensor {
   const rows = sentences.map((sentence) => [...padding(sentence), start, ...sentence, end]);
   return tensor(rows, { dtype: 'int64' });
 }
 
-/** Target ids `[B, 50]`, the padding behind. */
+/** Target ids `[B, 50]`, with the padding last. */
 function targetIds(sentences: readonly Sentence[]): Tensor {
   const rows = sentences.map((sentence) => [
     start,
@@ -135,10 +135,10 @@ class ToyTranslator extends Module {
     return vectors;
   }
 
-  /** Scores of the word after each target position, `[B, T, 39]`. */
+  /** Logits of the word after each target position, `[B, T, 39]`. */
   decode(target: Tensor, memory: Tensor, source: Tensor): Tensor {
-    // Seed 002's masks are true where a key is blocked. Padding is behind everything that counts,
-    // so to block the future is enough.
+    // Seed 002's masks are true where a key is blocked. Padding comes after all real tokens, so it is
+    // enough to block future positions.
     const future = subsequentMask(target.shape[1] as number).logicalNot();
     const blocked = paddingIn(source);
     let vectors = this.embedTarget.forward(target);
@@ -150,7 +150,7 @@ class ToyTranslator extends Module {
     return this.decode(target, this.encode(source), source);
   }
 
-  /** Word by word, the likeliest each time: ids `[B, 50]`, the first is start. */
+  /** Greedy decoding, word by word: ids `[B, 50]`, the first of which is start. */
   translate(source: Tensor): Tensor {
     return tidy(() =>
       noGrad(() => {
@@ -173,7 +173,7 @@ function paddingIn(ids: Tensor): Tensor {
 
 // ---- training ----
 
-/** One optimizer step. @returns the mean loss of a word */
+/** One training step. @returns the mean loss per word */
 function trainStep(step: number, sentences: readonly Sentence[]): number {
   const { learningRate, warmupSteps, epochs, stepsPerEpoch } = settings;
   const remaining = 1 - step / (epochs * stepsPerEpoch);
@@ -193,7 +193,7 @@ function trainStep(step: number, sentences: readonly Sentence[]): number {
 
 function translated(sentences: readonly Sentence[]): number[][] {
   const rows = tidy(() => model.translate(sourceIds(sentences)).toArray()) as number[][];
-  // What follows the end is not part of the translation.
+  // Everything after the end token is not part of the translation.
   return rows.map((row) => row.slice(1, row.includes(end) ? row.indexOf(end) : row.length));
 }
 

@@ -1,5 +1,5 @@
 /**
- * Trains a translator on a CSV file, step by step: the script to start your own from.
+ * Trains a translator on a CSV file, step by step. Use it as the starting point for your own script.
  *
  * ```sh
  * node build/examples/train.js train.csv validate.csv en zh tokenizer.json runs/a
@@ -20,23 +20,23 @@ import {
   Translator,
 } from 'torchformer';
 
-/** The settings of seed 001; what it leaves to a config file that it does not show is marked. */
+/** The settings of seed 001. Comments mark those that it reads from a config file it does not show. */
 const config = {
   model: { N: 6, dModel: 512, dFf: 2048, h: 8, dropout: 0.1 },
   batchSize: 50,
-  /** Not given there. Adam's rate, constant after the warm-up. */
+  /** Not given there. Adam's learning rate, constant after warmup. */
   learningRate: 5e-4,
-  /** Not given there: none, so that the loop is the seed's. A large model wants some hundred steps. */
+  /** Not given there; 0 keeps the seed's loop. A large model needs several hundred steps. */
   warmup: 0,
   /** Not given there. */
   epochs: 10,
-  /** Longest sentence in tokens: the length of the table of positions. */
+  /** Longest sentence in tokens; also the length of the position table. */
   maxLength: 200,
   seed: 1,
 };
 
 async function run(paths: RunPaths): Promise<void> {
-  // Any tokenizer.json of Hugging Face; pad, bos and eos are found by their usual names.
+  // Any Hugging Face tokenizer.json works; pad, bos and eos are found by their usual names.
   const tokenizer = await Tokenizer.fromFile(paths.tokenizer);
   const specialIds = findSpecialIds(tokenizer);
   console.log(describeSpecialIds(specialIds));
@@ -71,7 +71,7 @@ async function run(paths: RunPaths): Promise<void> {
   model.dispose();
   console.log(`best epoch: ${best?.epoch}, validation loss ${best?.loss.toFixed(4)}`);
 
-  // The folder is all that translating needs, here or on another machine.
+  // The folder contains everything needed to translate, on this or another machine.
   const translator = await Translator.load(paths.out);
   console.log(await translator.translate(['How are you?', 'I like music.']));
   translator.dispose();

@@ -1,6 +1,6 @@
 /**
- * The second half of the demo, in a process of its own: loads the trained translator and counts
- * how many held-out phrases it translates exactly.
+ * The second half of the demo, run in a separate process: loads the trained translator and counts how
+ * many held-out phrases it translates exactly.
  */
 import { Translator } from 'torchformer';
 import { makeCorpus } from './corpus.js';
@@ -27,7 +27,7 @@ console.log('\nTen held-out phrases, translated in a new process:');
 const stride = Math.floor(results.length / 10);
 for (let i = 0; i < 10; i++) {
   const { src, tgt, output, right } = results[i * stride]!;
-  console.log(`  ${src}  →  ${output}${right ? '' : `   (should be ${tgt})`}`);
+  console.log(`  ${src}  →  ${output}${right ? '' : `   (expected ${tgt})`}`);
 }
 console.log('\nExact matches by kind:');
 for (const [kind, { right, all }] of kinds) {

@@ -1,21 +1,21 @@
 /**
- * The demo's parallel corpus, English to Chinese, made without any download from the ICU data in
- * Node: dates, times, large numbers, numbers in Chinese digits, money, measures, relative times and
+ * The demo's parallel corpus, English to Chinese, generated from the ICU data in Node.js without any
+ * download: dates, times, large numbers, numbers in Chinese digits, money, measures, relative times and
  * durations.
  *
- * Held out by value: a hash of the value alone puts every date, time of day, number and duration on
- * one side for all kinds of phrase and all seeds: 8 of 100 values are held out, 4 of 100 are for
- * validation, the rest is for training. A held-out number appears in no training phrase, be it a
- * sum of money, a measure or a relative time. A time of day is its hour and minute: if 15:05 is
+ * Phrases are held out by value. A hash of the value alone assigns every date, time of day, number and
+ * duration to one side, for all kinds of phrase and all seeds: 8 of 100 values are held out, 4 of 100 are
+ * for validation, and the rest is for training. A held-out number appears in no training phrase, whether
+ * as a sum of money, a measure or a relative time. A time of day is its hour and minute: if 15:05 is
  * held out, so is 15:05:07. A duration is its length; the numbers in it are training numbers, so
  * that a held-out duration combines known parts. The number 1 is always a training number, since
- * its English singular is like no other's.
+ * its English singular is unlike any other number's form.
  */
 import { SeededRandom } from 'torchformer';
 import { phraseKinds } from './phraseKinds.js';
 
 export interface CorpusPair {
-  /** Name of the kind of phrase. */
+  /** The kind of phrase. */
   kind: string;
   src: string;
   tgt: string;
@@ -30,13 +30,13 @@ export interface Corpus {
 export type CorpusSide = keyof Corpus;
 
 export interface CorpusOptions {
-  /** Decides which phrases are drawn, and their order; the sides never change. Default 1. */
+  /** Seed for the choice of phrases and their order; it does not affect the sides. Default 1. */
   seed?: number;
-  /** Phrases of each kind, by side. Default 3000, 50 and 125: 25,400 in all. */
+  /** Phrases of each kind, by side. Default 3000, 50 and 125: 25,400 in total. */
   sizes?: Partial<Record<CorpusSide, number>>;
 }
 
-/** The side that a value is on, whatever phrase it appears in. */
+/** The side that a value belongs to, in whichever phrase it appears. */
 export function sideOf(value: string): CorpusSide {
   if (value === 'number 1') return 'train';
   const share = hash(value) % 100;
@@ -44,10 +44,10 @@ export function sideOf(value: string): CorpusSide {
 }
 
 /**
- * Makes the corpus. No English phrase comes twice, and none has two translations.
+ * Generates the corpus. No English phrase occurs twice, and none has two translations.
  *
- * @throws RangeError when a kind has fewer phrases than asked for
- * @throws Error when this Node was built without Chinese
+ * @throws RangeError if a kind has fewer phrases than requested
+ * @throws Error if this Node.js was built without Chinese
  */
 export function makeCorpus({ seed = 1, sizes = {} }: CorpusOptions = {}): Corpus {
   if (!Intl.NumberFormat.supportedLocalesOf('zh').includes('zh')) {
@@ -61,7 +61,7 @@ export function makeCorpus({ seed = 1, sizes = {} }: CorpusOptions = {}): Corpus
   const translations = new Map<string, string>();
   for (const kind of phraseKinds) {
     const missing = { ...wanted };
-    // Small kinds run out of new phrases; each may fail so many times in a row.
+    // Small kinds run out of new phrases; this limits the failures in a row.
     for (let patience = 100_000; patience > 0; patience--) {
       if (missing.train + missing.validation + missing.heldOut === 0) break;
       const { src, tgt, value, parts = [] } = kind.draw(random);
@@ -84,7 +84,7 @@ export function makeCorpus({ seed = 1, sizes = {} }: CorpusOptions = {}): Corpus
   return corpus;
 }
 
-/** FNV-1a, then a mixer, since the low bits of FNV alone are poor on short texts. */
+/** FNV-1a followed by a mixer, since the low bits of FNV alone are poor for short texts. */
 function hash(text: string): number {
   let state = 0x811c9dc5;
   for (let i = 0; i < text.length; i++) state = Math.imul(state ^ text.charCodeAt(i), 0x01000193);

@@ -1,8 +1,8 @@
 /**
  * `npm run demo`: makes a corpus, trains a small translator on it, then tries it in a new process.
  *
- * The corpus is in corpus.ts; nothing is downloaded. The new process loads the saved folder through
- * `Translator.load` and prints the model's outputs as they are: no rule touches them.
+ * corpus.ts generates the corpus; nothing is downloaded. The new process loads the saved folder with
+ * `Translator.load` and prints the model's outputs unchanged: no rules are applied to them.
  */
 import { spawnSync } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
@@ -23,8 +23,8 @@ import { makeCorpus, type Corpus, type CorpusSide } from './corpus.js';
 
 const settings = {
   seed: 1,
-  // Characters are the tokens, so the sequences are long for such short phrases; two layers of
-  // width 128 are enough for them.
+  // The tokens are characters, so even short phrases are long sequences; two layers of width 128 are
+  // enough for them.
   model: { N: 2, dModel: 128, dFf: 512, h: 4, dropout: 0, attentionDropout: 0 },
   batchSize: 64,
   epochs: 7,
@@ -52,8 +52,8 @@ async function train(out: string): Promise<void> {
     tokenizer,
     out,
     overwrite: true,
-    // Warm-up, then down to zero in a straight line: the end of training is where a small model
-    // gains the last points.
+    // Warmup, then linear decay to zero: a small model gains its last points of accuracy at the end of
+    // training.
     schedule: (step) =>
       learningRate * Math.min(step / warmup, Math.max(0, (steps - step) / (steps - warmup))),
     clip: 1,
@@ -63,13 +63,13 @@ async function train(out: string): Promise<void> {
     (epoch) => batches(training, { batchSize, shuffle: true, seed, epoch, bucket: true }),
     { validation: () => batches(validation, { batchSize: 100 }), epochs },
   );
-  console.log(`\nLoss picture: ${path.relative(process.cwd(), path.join(out, 'loss.svg'))}`);
+  console.log(`\nLoss curve: ${path.relative(process.cwd(), path.join(out, 'loss.svg'))}`);
 }
 
 function printCorpus(corpus: Corpus): void {
   const { train: training, validation, heldOut } = corpus;
   console.log(
-    `Corpus from Intl: ${training.length} pairs to train, ${validation.length} to validate, ` +
+    `Corpus from Intl: ${training.length} training pairs, ${validation.length} validation pairs, ` +
       `${heldOut.length} held out by value. For example:`,
   );
   const shown = new Set<string>();

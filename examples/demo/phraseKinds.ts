@@ -1,6 +1,6 @@
 /**
- * The kinds of phrase in the demo's corpus. Both sides come from Node's own ICU through `Intl` and
- * are used as they are: English to read, Chinese to learn.
+ * The kinds of phrase in the demo's corpus. Both sides come from the ICU in Node.js through `Intl` and
+ * are used unchanged: English as source, Chinese as target.
  */
 import type { SeededRandom } from 'torchformer';
 
@@ -8,9 +8,9 @@ import type { SeededRandom } from 'torchformer';
 export interface Phrase {
   src: string;
   tgt: string;
-  /** What the phrase says, whatever its wording: `date 2024-03-05`, `number 1234.5`. */
+  /** The meaning of the phrase, independent of its wording: `date 2024-03-05`, `number 1234.5`. */
   value: string;
-  /** Values within it that training must have shown on their own: the numbers in a duration. */
+  /** Values inside it that must occur on their own in training: the numbers in a duration. */
   parts?: string[];
 }
 
@@ -22,7 +22,7 @@ export interface PhraseKind {
 
 type Both<Formatter> = readonly [english: Formatter, chinese: Formatter];
 
-/** Makes formatters for both languages, once for each set of options: making one is slow. */
+/** Creates formatters for both languages, once per set of options, since creating one is slow. */
 function formatters<Options, Formatter>(
   make: (language: string, options: Options) => Formatter,
 ): (options: Options) => Both<Formatter> {
@@ -52,12 +52,12 @@ const listFormats = formatters(
   (language, options: Intl.ListFormatOptions) => new Intl.ListFormat(language, options),
 );
 
-/** The value of a number, the same in every kind of phrase that has one. */
+/** The value of a number, the same in every kind of phrase that contains it. */
 function numberValue(number: number): string {
   return `number ${number}`;
 }
 
-/** A number with `digits` digits at most and, half of the time, `decimals` decimals. */
+/** A number with at most `digits` digits and, half of the time, `decimals` decimals. */
 function drawNumber(random: SeededRandom, digits: number, decimals: number): number {
   const limit = 10 ** (1 + random.below(digits));
   const scale = random.below(2) === 0 ? 1 : 10 ** decimals;
@@ -90,7 +90,7 @@ const time: PhraseKind = {
         { hour: 'numeric', minute: '2-digit', dayPeriod: 'long' },
       ]),
     );
-    // Seconds are no part of the value: a held-out 15:05 is never seen, with no seconds at all.
+    // Seconds are not part of the value: if 15:05 is held out, it is never seen with any seconds.
     return { src: en.format(moment), tgt: zh.format(moment), value: `time ${hour}:${minute}` };
   },
 };
@@ -99,7 +99,7 @@ const time: PhraseKind = {
 const largeNumber: PhraseKind = {
   name: 'large number',
   draw(random) {
-    // Three significant digits are exact in both languages, so that nothing is rounded away.
+    // Three significant digits are exact in both languages, so nothing is lost to rounding.
     const number = (1 + random.below(999)) * 10 ** (3 + random.below(10));
     const [en, zh] = numberFormats({
       notation: 'compact',
