@@ -98,6 +98,7 @@ declare namespace torchformer {
   type LinearCrossEntropy = esm.LinearCrossEntropy;
   type LinearCrossEntropyOptions = esm.LinearCrossEntropyOptions;
   type LinearOptions = esm.LinearOptions;
+  type LoadModelOptions = esm.LoadModelOptions;
   type LoadStateOptions = esm.LoadStateOptions;
   type LoadStateResult = esm.LoadStateResult;
   type LoadedModel = esm.LoadedModel;

@@ -7,7 +7,7 @@ import {
   checkTokenizerFits,
   type Tokenizer,
 } from '../data/tokenizers/tokenizer.js';
-import { loadModel } from '../io/checkpoint.js';
+import { loadModel, type LoadModelOptions } from '../io/checkpoint.js';
 import { checkpointFault } from '../io/safetensorsHeader.js';
 import { paddingMask } from '../nn/attention/mask.js';
 import { modelVocabulary } from '../nn/model/modelVocabulary.js';
@@ -20,9 +20,8 @@ import {
   checkRequiredOptions,
   checkSignal,
   checkStrings,
-  orDefault,
 } from '../runtime/options.js';
-import { checkDevice, type DeviceChoice } from '../tensor/device.js';
+import { checkDevice } from '../tensor/device.js';
 import { tidy } from '../tensor/scope.js';
 import { checkModel } from '../nn/model/checkModel.js';
 import { searchGreedily, type Decoded } from './greedy.js';
@@ -120,18 +119,19 @@ export class Translator {
   /**
    * Loads a model folder, or the best model of a run folder (the last one if there is no best).
    *
-   * @param options.device default `'cpu'`
+   * @param options `device`: default `'cpu'`. `model`: the model to load the weights into, as for
+   *   `loadModel`; the translator's {@link Translator.dispose} frees it
    * @throws TorchError ERR_CHECKPOINT naming the file and the fault, also when the folder has no
    *   tokenizer or no special ids
    */
-  static async load(
-    folder: string,
-    options: { device?: DeviceChoice | undefined } = {},
-  ): Promise<Translator> {
-    checkPath('Translator.load', 'folder', folder);
-    checkOptions('Translator.load', options, ['device']);
-    const device = checkDevice('Translator.load', 'device', orDefault(options.device, 'cpu'));
-    const { model, tokenizer, config, folder: found } = await loadModel(folder, { device });
+  static async load(folder: string, options: LoadModelOptions = {}): Promise<Translator> {
+    const owner = 'Translator.load';
+    checkPath(owner, 'folder', folder);
+    checkOptions(owner, options, ['device', 'model']);
+    const { device, model: given } = options;
+    if (device !== undefined) checkDevice(owner, 'device', device);
+    if (given !== undefined) checkModel(owner, given);
+    const { model, tokenizer, config, folder: found } = await loadModel(folder, options);
     try {
       if (tokenizer === null) {
         throw checkpointFault(found, 'it has no tokenizer.json: save the model with its tokenizer');
@@ -141,7 +141,7 @@ export class Translator {
       }
       return new Translator(model, { tokenizer, specialIds: config.specialIds });
     } catch (error) {
-      model.dispose();
+      if (given === undefined) model.dispose();
       throw error;
     }
   }

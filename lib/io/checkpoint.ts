@@ -2,13 +2,15 @@
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { checkSpecialIds, type SpecialIds } from '../data/tokenizers/specialIds.js';
-import { checkTokenizer, Tokenizer } from '../data/tokenizers/tokenizer.js';
+import { checkTokenizer, checkTokenizerFits, Tokenizer } from '../data/tokenizers/tokenizer.js';
 import { makeModel } from '../nn/model/makeModel.js';
 import { sharedVocabSize, vocabSizes } from '../nn/model/modelOptions.js';
 import type { Transformer } from '../nn/model/transformer.js';
 import { exchangePaths } from '../runtime/native/load.js';
 import { checkModel } from '../nn/model/checkModel.js';
-import { checkOptions, checkPath, orDefault } from '../runtime/options.js';
+import { modelVocabSize } from '../nn/model/modelVocabulary.js';
+import { setTies } from '../nn/module/ties.js';
+import { checkObject, checkOptions, checkPath } from '../runtime/options.js';
 import { checkDevice, type Device, type DeviceChoice } from '../tensor/device.js';
 import { getRngState, setRngState } from '../tensor/random.js';
 import { saveFault, writeAndFlush } from './atomicFile.js';
@@ -21,6 +23,12 @@ import {
   type ModelFolderConfig,
   type TranslationColumns,
 } from './modelConfig.js';
+import {
+  checkGivenModel,
+  refuseOwnModules,
+  structureOf,
+  warnOfOwnModules,
+} from './modelStructure.js';
 import { currentFolder, readFolder, replaceFolder } from './replaceFolder.js';
 import { readSafetensors, safetensorsWriter, type SafetensorsFile } from './safetensors.js';
 import { checkpointFault } from './safetensorsHeader.js';
@@ -39,6 +47,17 @@ export interface SaveModelOptions {
   columns?: TranslationColumns;
   /** Facts of the run, such as `{ epoch: 3, validationLoss: 1.25 }`. */
   training?: { readonly [key: string]: JsonValue };
+}
+
+/** Options of {@link loadModel} and `Translator.load`. */
+export interface LoadModelOptions {
+  /** Where the model goes. Default `'cpu'`; of a `model` given: where it is. */
+  device?: DeviceChoice | undefined;
+  /**
+   * The model to load the weights into, in its own dtype; for a folder of a model with modules of its
+   * own, built in the same way. Default: `makeModel` makes one from the saved settings.
+   */
+  model?: Transformer | undefined;
 }
 
 /** What {@link loadModel} gives. */
@@ -60,7 +79,13 @@ export interface LoadedModel {
  *
  * Do not train the model before the promise settles.
  *
- * @throws TypeError for a model that was not made by `makeModel`
+ * Of a model made by `makeModel` whose parts were replaced, the weights are saved as they are, with a
+ * warning: `loadModel` needs a model with the same parts for them. Weights that were tied by hand are
+ * tied again when they are loaded.
+ *
+ * @throws TypeError for a model that was not made by `makeModel`, or parameters that share only a
+ *   part of their memory
+ * @throws RangeError for a tokenizer with more ids than the model, or special ids outside of it
  * @throws TorchError ERR_CHECKPOINT if it cannot be saved, or `folder` holds something that is no
  *   model; what was there is unchanged
  */
@@ -73,16 +98,17 @@ export async function saveModel(
   checkModel('saveModel', model);
   checkOptions('saveModel', options, ['tokenizer', 'specialIds', 'columns', 'training']);
   const { tokenizer, specialIds = null, columns = null, training = null } = options;
-  if (model.config === null) {
-    throw new TypeError(
-      'saveModel: the model was not made by makeModel, so its settings are not known; ' +
-        'save its weights with writeSafetensors(path, model.stateDict())',
-    );
+  const vocabSize = modelVocabSize(model);
+  if (tokenizer !== undefined) {
+    checkTokenizer('saveModel', tokenizer);
+    checkTokenizerFits('saveModel', tokenizer, vocabSize);
   }
-  if (tokenizer !== undefined) checkTokenizer('saveModel', tokenizer);
-  if (specialIds !== null) checkSpecialIds(specialIds, sharedVocabSize(model.config), 'saveModel');
+  if (specialIds !== null) checkSpecialIds(specialIds, vocabSize, 'saveModel');
+  if (columns !== null) checkObject('saveModel', 'columns', columns, '{ source, target }');
+  if (training !== null) checkObject('saveModel', 'training', training, 'an object of facts');
+  const structure = structureOf('saveModel', model);
   const config = configJson({
-    model: model.config,
+    ...structure,
     dtype: dtypeOf(model),
     // Only the ids: what else findSpecialIds tells is for people.
     specialIds: specialIds && { pad: specialIds.pad, bos: specialIds.bos, eos: specialIds.eos },
@@ -106,6 +132,7 @@ export async function saveModel(
       },
       exchangePaths,
     );
+    warnOfOwnModules(model, structure.ownModules);
   } finally {
     for (const tensor of state.values()) tensor.dispose();
   }
@@ -115,24 +142,33 @@ export async function saveModel(
  * Loads a model folder, or from the folder of a training run its `best/` model (`last/` if there
  * is no best one yet). Everything is checked: a folder that loads is complete.
  *
- * @param options.device default `'cpu'`
- * @throws TypeError for what is no path or no device
- * @throws TorchError ERR_CHECKPOINT naming the file and the fault
+ * @throws TypeError for what is no path, device or model
+ * @throws TorchError ERR_CHECKPOINT naming the file and the fault; a model given is then unchanged
  */
 export async function loadModel(
   folder: string,
-  options: { device?: DeviceChoice } = {},
+  options: LoadModelOptions = {},
 ): Promise<LoadedModel> {
-  checkOptions('loadModel', options, ['device']);
+  checkOptions('loadModel', options, ['device', 'model']);
   checkPath('loadModel', 'folder', folder);
-  const device = checkDevice('loadModel', 'device', orDefault(options.device, 'cpu'));
+  const { model: given, device } = options;
+  if (given !== undefined) checkModel('loadModel', given);
+  const target = device === undefined ? null : checkDevice('loadModel', 'device', device);
   const found = await findModelFolder(folder);
   const { config, tokenizerText, weights } = await readFolder(found, openFiles, (files) =>
     files.weights.close(),
   );
   try {
-    const tokenizer = parseTokenizer(join(found, tokenizerFile), tokenizerText, config);
-    const model = await buildModel(join(found, configFile), config, weights, device);
+    const configPath = join(found, configFile);
+    const tokenizerPath = join(found, tokenizerFile);
+    if (given === undefined) refuseOwnModules(configPath, config);
+    else checkGivenModel(configPath, config, given);
+    const most = given === undefined ? sharedVocabSize(config.model) : modelVocabSize(given);
+    const tokenizer = parseTokenizer(tokenizerPath, tokenizerText, config, most);
+    const model =
+      given === undefined
+        ? await buildModel(configPath, config, weights, target ?? 'cpu')
+        : await fillModel(given, weights, target);
     return { model: model.eval(), tokenizer, config, folder: found };
   } finally {
     await weights.close();
@@ -179,6 +215,7 @@ function parseTokenizer(
   file: string,
   text: string | null,
   config: ModelFolderConfig,
+  most: number,
 ): Tokenizer | null {
   if (text === null) return null;
   let tokenizer: Tokenizer;
@@ -187,7 +224,6 @@ function parseTokenizer(
   } catch (error) {
     throw checkpointFault(file, (error as Error).message, error);
   }
-  const most = sharedVocabSize(config.model);
   if (tokenizer.vocabSize > most) {
     throw checkpointFault(
       file,
@@ -219,27 +255,53 @@ async function buildModel(
   try {
     model = makeModel(vocabSize, options);
   } catch (error) {
-    throw isArgumentFault(error)
-      ? checkpointFault(configPath, (error as Error).message, error)
-      : error;
+    throw configFault(configPath, error);
   } finally {
     setRngState(rngState);
     rngState.dispose();
   }
   try {
+    tieAsSaved(configPath, config, model);
     model.to({ device, dtype: config.dtype });
-    const state = await weights.tensors({ device });
-    try {
-      model.loadStateDict(state);
-    } catch (error) {
-      throw checkpointFault(weights.path, (error as Error).message, error);
-    } finally {
-      for (const tensor of state.values()) tensor.dispose();
-    }
+    await loadWeights(model, weights, device);
     return model;
   } catch (error) {
     model.dispose();
     throw error;
+  }
+}
+
+function tieAsSaved(configPath: string, { ties }: ModelFolderConfig, model: Transformer): void {
+  if (ties === null) return;
+  try {
+    setTies(model, ties);
+  } catch (error) {
+    throw configFault(configPath, error);
+  }
+}
+
+/** Loads into a model of the caller's; it moves only when it has the weights. */
+async function fillModel(
+  model: Transformer,
+  weights: SafetensorsFile,
+  device: Device | null,
+): Promise<Transformer> {
+  await loadWeights(model, weights, model.generator.proj.weight.device);
+  return device === null ? model : model.to({ device });
+}
+
+async function loadWeights(
+  model: Transformer,
+  weights: SafetensorsFile,
+  device: Device,
+): Promise<void> {
+  const state = await weights.tensors({ device });
+  try {
+    model.loadStateDict(state);
+  } catch (error) {
+    throw checkpointFault(weights.path, (error as Error).message, error);
+  } finally {
+    for (const tensor of state.values()) tensor.dispose();
   }
 }
 
@@ -296,8 +358,10 @@ function dtypeOf(model: Transformer): ModelDType {
   return model.generator.proj.weight.dtype as ModelDType;
 }
 
-function isArgumentFault(error: unknown): boolean {
-  return error instanceof TypeError || error instanceof RangeError;
+/** What functions of the library find wrong with arguments that come from a config. */
+function configFault(configPath: string, error: unknown): unknown {
+  if (!(error instanceof TypeError || error instanceof RangeError)) return error;
+  return checkpointFault(configPath, error.message, error);
 }
 
 async function writeText(path: string, text: string): Promise<void> {

@@ -4,6 +4,7 @@ export {
   loadModel,
   saveModel,
   type LoadedModel,
+  type LoadModelOptions,
   type SaveModelOptions,
 } from './checkpoint.js';
 export type {

@@ -2,11 +2,13 @@
 import { checkSpecialIds, type SpecialIds } from '../data/tokenizers/specialIds.js';
 import { checkedConfig, sharedVocabSize } from '../nn/model/modelOptions.js';
 import type { ModelConfig, VocabSize } from '../nn/model/modelOptions.js';
+import type { Ties } from '../nn/module/ties.js';
 import { describe } from '../runtime/options.js';
 import { checkpointFault } from './safetensorsHeader.js';
 
 const formatName = 'torchformer-model';
-const formatVersion = 1;
+/** Of configs with {@link ModelFolderConfig.ties} or `ownModules`, which version 1 does not know. */
+const formatVersion = 2;
 
 /** Names of the columns that a model was trained on. */
 export interface TranslationColumns {
@@ -38,11 +40,30 @@ export interface ModelFolderConfig {
   readonly columns: TranslationColumns | null;
   /** Facts of the run that made it, such as epoch and losses. */
   readonly training: { readonly [key: string]: JsonValue } | null;
+  /**
+   * Names of the parameters that are one, in groups, where that differs from what the option `tie`
+   * makes; null: it does not.
+   */
+  readonly ties: Ties | null;
+  /**
+   * Names of the modules that are not as `makeModel` makes them: `loadModel` needs a model with such
+   * modules to load into. Usually none.
+   */
+  readonly ownModules: readonly string[];
 }
 
-/** The text of `config.json`. */
-export function configJson(config: ModelFolderConfig): string {
-  return `${JSON.stringify({ format: formatName, formatVersion, ...config }, null, 2)}\n`;
+/**
+ * The text of `config.json`. What only version 2 knows is written only where it is needed, so that
+ * older versions read all other models.
+ */
+export function configJson({ ties, ownModules, ...config }: ModelFolderConfig): string {
+  const added = {
+    ...(ties === null ? {} : { ties }),
+    ...(ownModules.length === 0 ? {} : { ownModules }),
+  };
+  const version = Object.keys(added).length === 0 ? 1 : formatVersion;
+  const content = { format: formatName, formatVersion: version, ...config, ...added };
+  return `${JSON.stringify(content, null, 2)}\n`;
 }
 
 /** Whether a text is, or was before it was damaged, a `config.json` written here. */
@@ -81,6 +102,7 @@ export function parseConfig(file: string, text: string): ModelFolderConfig {
     );
   }
   const { model, dtype, specialIds, tokenizerVocabSize = null, columns, training } = parsed;
+  const { ties = null, ownModules = [] } = parsed;
   if (!isRecord(model))
     throw checkpointFault(file, `model must be an object, got ${describe(model)}`);
   if (typeof dtype !== 'string' || !modelDTypes.includes(dtype)) {
@@ -90,7 +112,15 @@ export function parseConfig(file: string, text: string): ModelFolderConfig {
     );
   }
   const checkedModel = modelOf(file, model);
-  if (specialIds !== null) checkIds(file, specialIds, checkedModel);
+  if (!isList(ownModules, isText)) {
+    throw checkpointFault(file, `ownModules must be names, got ${describe(ownModules)}`);
+  }
+  if (ties !== null && !isList(ties, (names) => isList(names, isText))) {
+    throw checkpointFault(file, `ties must be lists of names or null, got ${describe(ties)}`);
+  }
+  // With modules of its own, a model may have another vocabulary than its settings say.
+  const vocabSize = ownModules.length > 0 ? Number.MAX_SAFE_INTEGER : sharedVocabSize(checkedModel);
+  if (specialIds !== null) checkIds(file, specialIds, vocabSize);
   if (tokenizerVocabSize !== null && !Number.isSafeInteger(tokenizerVocabSize)) {
     throw checkpointFault(
       file,
@@ -109,6 +139,8 @@ export function parseConfig(file: string, text: string): ModelFolderConfig {
     tokenizerVocabSize,
     columns,
     training,
+    ties,
+    ownModules,
   } as unknown as ModelFolderConfig;
 }
 
@@ -121,7 +153,7 @@ function modelOf(file: string, model: Record<string, unknown>): ModelConfig {
   }
 }
 
-function checkIds(file: string, specialIds: unknown, model: ModelConfig): void {
+function checkIds(file: string, specialIds: unknown, vocabSize: number): void {
   if (!isRecord(specialIds)) {
     throw checkpointFault(
       file,
@@ -129,10 +161,18 @@ function checkIds(file: string, specialIds: unknown, model: ModelConfig): void {
     );
   }
   try {
-    checkSpecialIds(specialIds as unknown as SpecialIds, sharedVocabSize(model));
+    checkSpecialIds(specialIds as unknown as SpecialIds, vocabSize);
   } catch (error) {
     throw checkpointFault(file, (error as Error).message, error);
   }
+}
+
+function isList(value: unknown, holds: (item: unknown) => boolean): value is unknown[] {
+  return Array.isArray(value) && value.every(holds);
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string';
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {

@@ -6,6 +6,7 @@ import { checkModel } from '../nn/model/checkModel.js';
 import { modelVocabSize } from '../nn/model/modelVocabulary.js';
 import { Translator } from '../decode/translator.js';
 import { isPackable, type Transformer } from '../nn/model/transformer.js';
+import { structureOf } from '../io/modelStructure.js';
 import { Adam } from '../optim/adam.js';
 import type { Schedule } from '../optim/schedule.js';
 import { TorchError } from '../runtime/errors.js';
@@ -82,6 +83,8 @@ export class Trainer {
     const { tokenizer } = options;
     if (tokenizer !== undefined) checkTokenizerFits('Trainer', tokenizer, vocabSize);
     checkSpecialIds(options.specialIds, vocabSize, 'Trainer');
+    // Better now than after the first epoch.
+    if (options.out !== undefined) structureOf('Trainer', model);
     this.model = model;
     this.#options = options;
     this.#parameters = model.parameters().filter((parameter) => parameter.requiresGrad);

@@ -67,6 +67,7 @@ const causes: Readonly<Record<string, string>> = {
   notNumbers: `const m = large().eval(); tf.noGrad(() => m.parameters()[0].fill_(NaN)); await new tf.Translator(m, { tokenizer, specialIds }).translate(['a'])`,
   translator: `const t = new tf.Translator(large().eval(), { tokenizer, specialIds }); t.dispose(); await t.translate(['a'])`,
   training: `await new tf.Translator(large(), { tokenizer, specialIds }).translate(['a'])`,
+  ownModules: `const m = model(); m.generator = new tf.Generator(8, 12); await tf.saveModel('own', m); await tf.loadModel('own')`,
   bare: `await tf.saveModel('bare', model()); await tf.Translator.load('bare')`,
   weights: `await writeFile('w.safetensors', 'PK'); await tf.readSafetensors('w.safetensors')`,
 };

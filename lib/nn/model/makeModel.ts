@@ -1,5 +1,6 @@
 import { tidy } from '../../tensor/scope.js';
 import { Sequential } from '../module/containers.js';
+import { ModelBlueprint } from './blueprint.js';
 import { Decoder, DecoderLayer } from './decoder.js';
 import { Dropout } from '../layers/dropout.js';
 import { Encoder, EncoderLayer } from './encoder.js';
@@ -11,6 +12,7 @@ import type { ModelConfig, ModelOptions, VocabSize } from './modelOptions.js';
 import type { TensorModule } from '../module/module.js';
 import { MultiHeadedAttention } from '../attention/multiHeadedAttention.js';
 import type { Parameter } from '../module/parameter.js';
+import type { Ties } from '../module/ties.js';
 import { PositionalEncoding } from '../layers/positionalEncoding.js';
 import { PositionwiseFeedForward } from '../layers/positionwiseFeedForward.js';
 import { Transformer } from './transformer.js';
@@ -89,7 +91,25 @@ export function makeModel(vocabSize: VocabSize, options: ModelOptions = {}): Tra
   }
   for (const parameter of model.parameters()) drawWeights(parameter);
   model.config = config;
+  model.blueprint = new ModelBlueprint(model);
   return model;
+}
+
+/** The parameters that `tie` makes one, by their names in the state dict. */
+export function tiesOfConfig({ tie }: Pick<ModelConfig, 'tie'>): Ties {
+  const src = 'src_embed.0.embedding.weight';
+  const tgt = 'tgt_embed.0.embedding.weight';
+  const generator = 'generator.proj.weight';
+  switch (tie) {
+    case 'none':
+      return [];
+    case 'src-tgt':
+      return [[src, tgt]];
+    case 'tgt-generator':
+      return [[tgt, generator]];
+    case 'all':
+      return [[src, tgt, generator]];
+  }
 }
 
 /** What comes behind the embedding: positions to add, or their dropout alone. */

@@ -3,6 +3,7 @@ import { tidy } from '../../tensor/scope.js';
 import type { Tensor } from '../../tensor/tensor.js';
 import { checkIds } from '../check.js';
 import { Sequential } from '../module/containers.js';
+import type { ModelBlueprint } from './blueprint.js';
 import type { Decoder } from './decoder.js';
 import { embedPacked } from '../packed/embedPacked.js';
 import type { Encoder } from './encoder.js';
@@ -49,6 +50,8 @@ export class Transformer extends Module {
   generator: Generator;
   /** All settings of a model made by `makeModel`, as checkpoints store them; else null. */
   config: ModelConfig | null = null;
+  /** What `makeModel` made. @internal */
+  blueprint: ModelBlueprint | null = null;
 
   /**
    * The modules given become parts of the model; they are not copied. {@link makeModel} makes all

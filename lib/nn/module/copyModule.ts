@@ -31,7 +31,7 @@ class Made extends Map<object, unknown> {
 }
 
 /** Where in its memory a tensor's elements are. */
-function formOf(tensor: Tensor): string {
+export function formOf(tensor: Tensor): string {
   const offset = call('aten::sym_storage_offset', tensor);
   return [tensor.dtype, offset, ...tensor.shape, ...tensor.strides].join();
 }

@@ -103,6 +103,8 @@ describe('a saved model', () => {
       tokenizerVocabSize: tokenizer.vocabSize,
       columns: { source: 'en', target: 'zh' },
       training: { epoch: 3, validationLoss: 1.25 },
+      ties: null,
+      ownModules: [],
     });
     expect(loaded.tokenizer?.toJson()).toBe(tokenizer.toJson());
     expect(loaded.model.training).toBe(false);
@@ -200,8 +202,8 @@ describe('a damaged folder is an error that names the file and the fault', () =>
     ],
     [
       'a newer format',
-      (folder) => editConfig(folder, (config) => (config['formatVersion'] = 2)),
-      '/config.json: saved by a newer torchformer (format 2, this one reads up to 1); update it',
+      (folder) => editConfig(folder, (config) => (config['formatVersion'] = 3)),
+      '/config.json: saved by a newer torchformer (format 3, this one reads up to 2); update it',
     ],
     [
       'an unknown setting of the model',
@@ -247,10 +249,12 @@ describe('a damaged folder is an error that names the file and the fault', () =>
   });
 
   test('a tokenizer larger than the model', async () => {
-    const folder = fresh();
+    const folder = await saved();
+    const other = await saved();
     const small = tinyModel(10);
-    await saveModel(folder, small, { tokenizer: task.tokenizer });
-    expect(await faultOf(folder)).toContain(
+    await saveModel(other, small);
+    cpSync(join(folder, 'tokenizer.json'), join(other, 'tokenizer.json'));
+    expect(await faultOf(other)).toContain(
       `/tokenizer.json: its vocabulary of ${task.tokenizer.vocabSize} is larger than the model's, 10`,
     );
     small.dispose();
@@ -358,6 +362,35 @@ describe('saving', () => {
     loaded.model.dispose();
     expect(readdirSync(parent)).toEqual(['model']);
   });
+
+  test('of a tokenizer larger than the model, which nobody could load, is refused', async () => {
+    const { tokenizer, specialIds } = task;
+    const size = tokenizer.vocabSize;
+    const folder = fresh();
+    for (const vocabSize of [
+      size - 1,
+      { src: size - 1, tgt: size },
+      { src: size, tgt: size - 1 },
+    ]) {
+      const small = tinyModel(vocabSize);
+      await expect(saveModel(folder, small, { tokenizer, specialIds })).rejects.toThrow(
+        `saveModel: the tokenizer has ${size} ids, the model only ${size - 1}`,
+      );
+      small.dispose();
+    }
+    expect(existsSync(folder)).toBe(false);
+  });
+
+  test.each([{ columns: 'en' }, { training: [1] }, { columns: 5 }])(
+    'of %j, which loading would refuse, is refused',
+    async (options) => {
+      const folder = fresh();
+      await expect(saveModel(folder, model, options as never)).rejects.toThrow(
+        /saveModel: (columns|training) must be/,
+      );
+      expect(existsSync(folder)).toBe(false);
+    },
+  );
 
   test('of a model that makeModel did not make is refused with the way out', async () => {
     const { encoder, decoder, srcEmbed, tgtEmbed } = model;

@@ -1,0 +1,115 @@
+/** What of a model's structure a folder holds, and whether another model has the same. */
+import { tiesOfConfig } from '../nn/model/makeModel.js';
+import type { ModelConfig } from '../nn/model/modelOptions.js';
+import type { Transformer } from '../nn/model/transformer.js';
+import { tiesOf, type Ties } from '../nn/module/ties.js';
+import type { ModelFolderConfig } from './modelConfig.js';
+import { checkpointFault } from './safetensorsHeader.js';
+
+type Structure = Pick<ModelFolderConfig, 'model' | 'ties' | 'ownModules'>;
+
+/**
+ * The settings of a model that are to be saved, and where it differs from what `makeModel` makes of
+ * them.
+ *
+ * @throws TypeError for a model that cannot be saved
+ */
+export function structureOf(owner: string, model: Transformer): Structure {
+  if (model.config === null) {
+    throw new TypeError(
+      `${owner}: the model was not made by makeModel, so its settings are not known; ` +
+        'save its weights with writeSafetensors(path, model.stateDict())',
+    );
+  }
+  let ties: Ties;
+  try {
+    ties = tiesOf(model);
+  } catch (error) {
+    throw new TypeError(`${owner}: ${(error as Error).message}`, { cause: error });
+  }
+  return {
+    model: model.config,
+    ties: same(ties, tiesOfConfig(model.config)) ? null : ties,
+    // Settings that somebody has put there do not say what the model is.
+    ownModules: model.blueprint?.differences(model) ?? [''],
+  };
+}
+
+const warned = new WeakSet<Transformer>();
+
+/** Says once a model that its folder alone is not enough to load it. */
+export function warnOfOwnModules(model: Transformer, ownModules: readonly string[]): void {
+  if (ownModules.length === 0 || warned.has(model)) return;
+  warned.add(model);
+  process.emitWarning(
+    `saveModel: ${differingFrom(ownModules)} what makeModel creates. The weights are saved, but to ` +
+      'load them, build the same model and pass it: loadModel(folder, { model })',
+    { type: 'TorchWarning', code: 'TORCHFORMER_OWN_MODULES' },
+  );
+}
+
+/** @throws TorchError ERR_CHECKPOINT for a folder that needs a model to load into */
+export function refuseOwnModules(configPath: string, { ownModules }: ModelFolderConfig): void {
+  if (ownModules.length === 0) return;
+  throw checkpointFault(
+    configPath,
+    `${differingFrom(ownModules)} what makeModel creates; ` +
+      'build the model as it was when it was saved and pass it: loadModel(folder, { model })',
+  );
+}
+
+function differingFrom(names: readonly string[]): string {
+  const shown = names.slice(0, 3).map((name) => (name === '' ? 'the model itself' : `"${name}"`));
+  const more = names.length > 3 ? ` and ${names.length - 3} more` : '';
+  return `${shown.join(', ')}${more} ${names.length === 1 ? 'differs' : 'differ'} from`;
+}
+
+/**
+ * Settings that another model may have otherwise: it computes the same from the weights, or their
+ * shapes and ties tell.
+ */
+const freeSettings: readonly (keyof ModelConfig)[] = [
+  'dropout',
+  'attentionDropout',
+  'maxLen',
+  'vocabSize',
+  'tie',
+];
+
+/**
+ * Whether weights of the folder mean in `model` what they meant in the model that was saved: what
+ * neither names nor shapes of weights would show.
+ *
+ * @throws TorchError ERR_CHECKPOINT naming what differs
+ */
+export function checkGivenModel(
+  configPath: string,
+  config: ModelFolderConfig,
+  model: Transformer,
+): void {
+  for (const name of Object.keys(config.model) as (keyof ModelConfig)[]) {
+    if (model.config === null || freeSettings.includes(name)) continue;
+    const [saved, given] = [config.model[name], model.config[name]];
+    if (same(saved, given)) continue;
+    throw checkpointFault(
+      configPath,
+      `the saved model has ${name} ${JSON.stringify(saved)}, the model given ${JSON.stringify(given)}`,
+    );
+  }
+  const [saved, given] = [config.ties ?? tiesOfConfig(config.model), tiesOf(model)];
+  if (same(saved, given)) return;
+  throw checkpointFault(
+    configPath,
+    `the saved model has ${tied(saved)}, the model given ${tied(given)}: tie them in the same way`,
+  );
+}
+
+function tied(ties: Ties): string {
+  if (ties.length === 0) return 'no tied parameters';
+  return `tied ${ties.map((names) => names.map((name) => `"${name}"`).join(' = ')).join(', ')}`;
+}
+
+/** For plain JSON whose keys have one order, as those of configs do. */
+function same(a: unknown, b: unknown): boolean {
+  return JSON.stringify(a) === JSON.stringify(b);
+}
