@@ -12,7 +12,7 @@ export interface ModelFlags {
   dFf: number;
   heads: number;
   dropout: number;
-  attentionDropout: number;
+  attentionDropout?: number;
   norm: 'layer' | 'rms';
   order: NormOrder;
   positions: Positions;
@@ -31,7 +31,11 @@ export function addModelFlags(command: Command): Command {
     .option('--d-ff <size>', 'inner size of the feed-forward layers', integer(1), 2048)
     .option('--heads <count>', 'attention heads; must divide --d-model', integer(1), 8)
     .option('--dropout <share>', 'of positions, sublayers and feed-forward', probability, 0.1)
-    .option('--attention-dropout <share>', 'of the attention weights', probability, 0.1)
+    .option(
+      '--attention-dropout <share>',
+      'of the attention weights (default: 0.1, and 0 with --dropout 0)',
+      probability,
+    )
     .addOption(
       choice(
         '--norm <kind>',
@@ -91,7 +95,7 @@ export function modelOptionsOf(flags: ModelFlags): ModelOptions {
     dFf,
     h: flags.heads,
     dropout,
-    attentionDropout,
+    ...(attentionDropout === undefined ? {} : { attentionDropout }),
     norm: { kind: flags.norm },
     order,
     positions,

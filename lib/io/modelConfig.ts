@@ -147,7 +147,9 @@ export function parseConfig(file: string, text: string): ModelFolderConfig {
 function modelOf(file: string, model: Record<string, unknown>): ModelConfig {
   const { vocabSize, ...options } = model;
   try {
-    return checkedConfig('makeModel', vocabSize as VocabSize, options);
+    // Seed 001's, which does not depend on the other dropout.
+    const complete = { attentionDropout: 0.1, ...options };
+    return checkedConfig('makeModel', vocabSize as VocabSize, complete);
   } catch (error) {
     throw checkpointFault(file, (error as Error).message, error);
   }

@@ -50,9 +50,15 @@ export interface ModelOptions {
   dFf?: number;
   /** heads; must divide dModel; default 8 (paper, section 3.2.2; seed 001) */
   h?: number;
-  /** of positions, sublayers and feed-forward; default 0.1 (paper, section 5.4; seed 001) */
+  /**
+   * of positions, sublayers and feed-forward; default 0.1 (paper, section 5.4; seed 001). 0 turns
+   * off that of the attention weights too, unless `attentionDropout` is given
+   */
   dropout?: number;
-  /** of the attention weights; default 0.1, whatever `dropout` is, as in seed 001 */
+  /**
+   * of the attention weights; default 0.1, whatever else `dropout` is, as in seed 001; 0 with
+   * `dropout: 0`
+   */
   attentionDropout?: number;
   /** longest sequence: length of the table of positions; default 200 (seed 001) */
   maxLen?: number;
@@ -151,8 +157,9 @@ export function checkedConfig(
   checkOptions(owner, options, optionNames);
   const size = (name: 'N' | 'dModel' | 'dFf' | 'h' | 'maxLen', byDefault: number) =>
     checkInteger(owner, name, orDefault(options[name], byDefault), 1);
-  const share = (name: 'dropout' | 'attentionDropout') =>
-    checkProbability(owner, name, orDefault(options[name], 0.1));
+  const share = (name: 'dropout' | 'attentionDropout', byDefault: number) =>
+    checkProbability(owner, name, orDefault(options[name], byDefault));
+  const dropout = share('dropout', 0.1);
   const { order = 'pre', positions = 'paired', activation = 'relu', tie = 'none' } = options;
   checkBoolean(owner, 'finalNorm', options.finalNorm);
   const config: ModelConfig = {
@@ -161,8 +168,9 @@ export function checkedConfig(
     dModel: size('dModel', 512),
     dFf: size('dFf', 2048),
     h: size('h', 8),
-    dropout: share('dropout'),
-    attentionDropout: share('attentionDropout'),
+    dropout,
+    // Who asks for no dropout, for an exact comparison say, means all of it.
+    attentionDropout: share('attentionDropout', dropout === 0 ? 0 : 0.1),
     maxLen: size('maxLen', 200),
     norm: checkedNorm(owner, options.norm),
     order: checkChoice(owner, 'order', order, modelChoices.order),

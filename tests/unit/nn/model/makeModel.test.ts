@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import {
+  Dropout,
   EncoderLayer,
   makeModel,
   manualSeed,
@@ -133,6 +134,35 @@ describe('makeModel', () => {
     const text = String(model);
     expect(text.match(/Dropout\(p=0\.1,/g)).toHaveLength(3);
     expect(text.match(/Dropout\(p=0\.3,/g)).toHaveLength(6);
+  });
+
+  it.each<[ModelOptions, number, number]>([
+    [{}, 0.1, 0.1],
+    [{ dropout: 0 }, 0, 0],
+    [{ dropout: 0, positions: 'rotary' }, 0, 0],
+    [{ dropout: 0, attentionDropout: 0.2 }, 0, 0.2],
+    [{ dropout: 0.3 }, 0.3, 0.1],
+    [{ dropout: 0.3, attentionDropout: 0 }, 0.3, 0],
+  ])('with %j has dropout %d, and %d in attention', (options, dropout, attentionDropout) => {
+    const model = makeModel(11, { ...small, ...options });
+    expect(model.config).toMatchObject({ dropout, attentionDropout });
+    const ofAttention = model
+      .modules()
+      .filter((module) => module instanceof MultiHeadedAttention)
+      .map((module) => module.dropout);
+    expect(ofAttention.map(({ p }) => p)).toEqual(Array(6).fill(attentionDropout));
+    for (const module of model.modules()) {
+      if (module instanceof Dropout && !ofAttention.includes(module))
+        expect(module.p).toBe(dropout);
+    }
+  });
+
+  it('computes the same in both modes with dropout 0', () => {
+    const model = makeModel(11, { ...small, dropout: 0 });
+    const [src, tgt] = [ids([[4, 5, 6, 7]]), ids([[1, 5, 6]])];
+    const training = numbers(model.train().forward(src, tgt, null, null));
+    expect(numbers(model.eval().forward(src, tgt, null, null))).toEqual(training);
+    expect(numbers(model.train().forward(src, tgt, null, null))).toEqual(training);
   });
 
   it('leaves nothing but the model behind', () => {

@@ -211,6 +211,23 @@ describe('config.json', () => {
     expect(loaded.model.config).toEqual(model.config);
   });
 
+  it('keeps its attention dropout beside a dropout of 0, given or not', async () => {
+    const folder = join(root, 'attentionDropout');
+    await saveModel(folder, smallModel('the defaults'));
+    const file = join(folder, 'config.json');
+    const config = JSON.parse(readFileSync(file, 'utf8')) as { model: Record<string, unknown> };
+    const loadedWith = async (attentionDropout?: number) => {
+      writeFileSync(
+        file,
+        JSON.stringify({ ...config, model: { ...config.model, dropout: 0, attentionDropout } }),
+      );
+      return (await loadModel(folder)).config.model;
+    };
+    expect(await loadedWith(0.1)).toMatchObject({ dropout: 0, attentionDropout: 0.1 });
+    expect(await loadedWith(0.2)).toMatchObject({ dropout: 0, attentionDropout: 0.2 });
+    expect(await loadedWith()).toMatchObject({ dropout: 0, attentionDropout: 0.1 });
+  });
+
   it('with other settings than the weights is an error that names both', async () => {
     const folder = join(root, 'edited');
     await saveModel(folder, smallModel('the defaults'));
