@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { createGunzip } from 'node:zlib';
 import { TorchError } from '../../runtime/errors.js';
 import { describe, isIterable } from '../../runtime/options.js';
+import { foreignFileOf, isGzip, lengthOfMark, needsMoreBytes } from './fileSignature.js';
 
 /** A file (path or `file:` URL), or the bytes themselves in chunks of any size. */
 export type ByteSource = string | URL | AsyncIterable<Uint8Array> | Iterable<Uint8Array>;
@@ -40,24 +41,26 @@ export interface PlainBytes {
  * The bytes of a source without compression and without a UTF-8 byte order mark. gzip is known by
  * its first bytes, not by the name of the file.
  *
- * @throws TorchError ERR_DATA for a file that is missing or unreadable, damaged gzip data, and
- * UTF-16 or UTF-32 text
+ * @param name what messages call the source
+ * @throws TorchError ERR_DATA for a file that is missing or unreadable, damaged gzip data, text in
+ * UTF-16 or UTF-32, and files that are no text, such as workbooks and other archives
  */
-export async function openBytes(source: ByteSource): Promise<PlainBytes> {
-  const name = nameOfSource(source);
-  const raw = await withHead(chunksOf(source), 3);
-  const plain = isGzip(raw.head) ? await withHead(gunzip(raw.chunks, name), 3) : raw;
-  const [first, second, third] = plain.head;
-  if ((first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff)) {
+export async function openBytes(
+  source: ByteSource,
+  name: string = nameOfSource(source),
+): Promise<PlainBytes> {
+  const raw = await withHead(chunksOf(source));
+  const plain = isGzip(raw.head) ? await withHead(gunzip(raw.chunks, name)) : raw;
+  const foreign = foreignFileOf(plain.head);
+  if (foreign !== null) {
     await plain.close();
-    const order = first === 0xff ? 'little' : 'big';
     throw new TorchError(
       'ERR_DATA',
-      `${name}: this is UTF-16 text (${order}-endian byte order mark), and only UTF-8 is read; ` +
-        `convert it with: iconv -f UTF-16 -t UTF-8`,
+      `${name}: this is ${foreign.what}, and only text in UTF-8 is read, plain or gzip; ` +
+        foreign.wayOut,
     );
   }
-  const skipped = first === 0xef && second === 0xbb && third === 0xbf ? 3 : 0;
+  const skipped = lengthOfMark(plain.head);
   return { skipped, chunks: withoutStart(plain.chunks, skipped) };
 }
 
@@ -71,10 +74,6 @@ async function* withoutStart(
     left -= dropped;
     if (chunk.length > dropped) yield dropped === 0 ? chunk : chunk.subarray(dropped);
   }
-}
-
-function isGzip(head: Uint8Array): boolean {
-  return head[0] === 0x1f && head[1] === 0x8b && head[2] === 8;
 }
 
 async function* chunksOf(source: ByteSource): AsyncGenerator<Uint8Array> {
@@ -114,10 +113,10 @@ interface HeadedBytes {
   close(): Promise<unknown>;
 }
 
-/** Reads until `size` bytes are known (or the end), without losing any of them. */
-async function withHead(chunks: AsyncGenerator<Uint8Array>, size: number): Promise<HeadedBytes> {
+/** Reads until it is known what the bytes are (or to the end), without losing any of them. */
+async function withHead(chunks: AsyncGenerator<Uint8Array>): Promise<HeadedBytes> {
   let head: Uint8Array = new Uint8Array(0);
-  while (head.length < size) {
+  while (needsMoreBytes(head)) {
     const next = await chunks.next();
     if (next.done) break;
     head = head.length === 0 ? next.value : Buffer.concat([head, next.value]);

@@ -57,7 +57,7 @@ function columnNamed(wanted: string, cells: string[], found: string, name: strin
   const hint =
     near !== undefined
       ? `; ${JSON.stringify(near)} differs from it only in spaces or case`
-      : cells.length === 1 && /[;|\t]/.test(cells[0] as string)
+      : cells.length === 1 && /[;|\t:]/.test(cells[0] as string)
         ? '; is the delimiter another one (option delimiter)?'
         : '; a file without a header is read with header: false and columns by number';
   throw new TorchError(

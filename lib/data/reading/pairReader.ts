@@ -9,7 +9,9 @@ import {
 import { findColumns, type Columns } from './columns.js';
 import { checkSource, nameOfSource, openBytes, type ByteSource } from './byteSource.js';
 import { newReport, type DataReport } from '../report.js';
-import { RowReader, type Row, type RowBatch, type RowFormat } from './rowReader.js';
+import { isBlank, withoutMark } from '../text.js';
+import { findFormat, hasFirstLine, type WantedFormat } from './rowFormat.js';
+import { RowReader, type Row, type RowBatch } from './rowReader.js';
 
 /** One sentence pair and where it came from. */
 export interface SentencePair {
@@ -30,19 +32,20 @@ export interface ReadPairsOptions {
   /** The column of the target sentences: its name, or its number from 1 with `header: false`. */
   tgt: string | number;
   /**
-   * `'csv'` (commas, RFC 4180) or `'tsv'` (tabs, no quoting). Default `'auto'`: TSV when the first
-   * line has a tab.
+   * `'csv'` (commas, RFC 4180) or `'tsv'` (tabs, no quoting). Default `'auto'`: cells end at commas,
+   * tabs, semicolons or bars, whichever gives the first row the wanted columns; a first line such as
+   * `sep=;` says it, too.
    */
   format?: 'auto' | 'csv' | 'tsv' | undefined;
-  /** One character between cells, for example `';'`. Default: as the format says. */
+  /** One character between cells, for example `':'`. Default: as the format says. */
   delimiter?: string | undefined;
   /** Whether cells may stand in double quotes. Default: true for CSV, false for TSV. */
   quoted?: boolean | undefined;
   /** Whether the first row names the columns. Default true. */
   header?: boolean | undefined;
   /**
-   * What a row with a wrong number of cells or a NUL does: `'error'` (default) names it and stops,
-   * `'skip'` leaves it out and lists it in the report. Faults in the quotes are always errors,
+   * What a row with a wrong number of cells, a NUL or the header once more does: `'error'` (default)
+   * names it and stops, `'skip'` leaves it out and lists it in the report. Faults in the quotes are always errors,
    * since behind one nobody knows where the next row begins.
    */
   onMalformed?: 'error' | 'skip' | undefined;
@@ -67,8 +70,8 @@ export const readPairsOptionNames: readonly string[] = [
 
 /**
  * Reads sentence pairs from a CSV or TSV file, plain or gzip (known by its content), in UTF-8 with
- * or without a byte order mark. Rows whose source or target is empty or only white space are left
- * out and counted.
+ * or without a byte order mark. Rows whose source or target is empty, or only white space and
+ * characters of width zero, are left out and counted.
  *
  * @throws TypeError for a fault in the options
  * @throws TorchError ERR_DATA, naming the place: a missing or empty file, a missing or repeated
@@ -94,13 +97,17 @@ export async function readPairsFor(
   const report = newReport(name);
   const pairs: SentencePair[] = [];
   let columns: Columns | null = null;
+  let header: readonly string[] | null = null;
   for await (const rows of readRows(source, settings, name)) {
     for (const row of rows) {
       if (columns === null) {
         columns = findColumns(row, settings, name);
-        if (settings.header) continue;
+        if (settings.header) {
+          header = row.cells;
+          continue;
+        }
       }
-      const pair = pairOf(row, columns, settings, report);
+      const pair = pairOf(row, columns, header, settings, report);
       if (pair !== null) pairs.push(pair);
     }
   }
@@ -118,16 +125,8 @@ export async function readPairsFor(
   return { pairs, report };
 }
 
-interface Settings {
-  src: string | number;
-  tgt: string | number;
-  format: 'auto' | 'csv' | 'tsv';
-  delimiter: string | undefined;
-  quoted: boolean | undefined;
-  header: boolean;
-  skip: boolean;
-  invalidUtf8: 'error' | 'replace';
-  signal: AbortSignal | undefined;
+interface Settings extends WantedFormat {
+  readonly signal: AbortSignal | undefined;
 }
 
 function checkReadOptions(owner: string, options: ReadPairsOptions): Settings {
@@ -188,27 +187,24 @@ async function* readRows(
   name: string,
 ): AsyncGenerator<Row[]> {
   const { skipped, chunks } = await openBytes(source);
-  let head: Uint8Array | null = new Uint8Array(0);
+  let head: Uint8Array = new Uint8Array(0);
   let reader: RowReader | null = null;
-  const start = (firstBytes: Uint8Array): RowReader =>
-    new RowReader(formatOf(firstBytes, settings, name, skipped));
+  const start = (first: Uint8Array): Generator<Row[]> => {
+    const found = findFormat(first, settings, name, skipped);
+    reader = new RowReader(found.format);
+    return fault(reader.push(first.subarray(found.start)));
+  };
   for await (const chunk of chunks) {
     settings.signal?.throwIfAborted();
-    let bytes = chunk;
-    if (head !== null) {
-      bytes = head.length === 0 ? chunk : Buffer.concat([head, chunk]);
-      head = bytes;
-      if (!hasFirstLine(bytes)) continue;
+    if (reader !== null) {
+      yield* fault((reader as RowReader).push(chunk));
+      continue;
     }
-    head = null;
-    reader ??= start(bytes);
-    yield* fault(reader.push(bytes));
+    head = Buffer.concat([head, chunk]);
+    if (hasFirstLine(head)) yield* start(head);
   }
-  if (reader === null && head !== null && head.length > 0) {
-    reader = start(head);
-    yield* fault(reader.push(head));
-  }
-  if (reader !== null) yield* fault(reader.end());
+  if (reader === null && head.length > 0) yield* start(head);
+  if (reader !== null) yield* fault((reader as RowReader).end());
 }
 
 /** Hands the rows on before the fault behind them, so that chunk sizes never change the outcome. */
@@ -217,50 +213,23 @@ function* fault(batch: RowBatch): Generator<Row[]> {
   if (batch.error !== null) throw batch.error;
 }
 
-/** As much of the first line as is looked at to tell TSV from CSV. */
-const sniffLimit = 64 * 1024;
-
-function hasFirstLine(bytes: Uint8Array): boolean {
-  return bytes.length >= sniffLimit || bytes.includes(10) || bytes.includes(13);
-}
-
-function formatOf(bytes: Uint8Array, settings: Settings, name: string, skipped: number): RowFormat {
-  let { format } = settings;
-  if (format === 'auto') {
-    const ends = [bytes.indexOf(10), bytes.indexOf(13), sniffLimit].filter((end) => end >= 0);
-    const firstLine = bytes.subarray(0, Math.min(...ends));
-    format = firstLine.includes(9) ? 'tsv' : 'csv';
-  }
-  return {
-    name,
-    delimiter: settings.delimiter ?? (format === 'tsv' ? '\t' : ','),
-    quoted: settings.quoted ?? format === 'csv',
-    header: settings.header,
-    invalidUtf8: settings.invalidUtf8,
-    refuseNul: !settings.skip,
-    skipped,
-  };
-}
-
 function pairOf(
   { cells, row, line }: Row,
   columns: Columns,
+  header: readonly string[] | null,
   settings: Settings,
   report: DataReport,
 ): SentencePair | null {
   report.rows++;
-  // A blank line is no row of one cell.
-  if (cells.length === 1 && cells[0] === '' && columns.count > 1) {
+  // Of a file that was appended to another one.
+  cells[0] = withoutMark(cells[0] ?? '');
+  // A blank line is not a row of one cell.
+  if (cells.length === 1 && isBlank(cells[0]) && columns.count > 1) {
     report.empty++;
     report.emptyRows.push(row);
     return null;
   }
-  const reason =
-    cells.length !== columns.count
-      ? `${cells.length} ${cells.length === 1 ? 'cell' : 'cells'} instead of ${columns.count}`
-      : cells.some((cell) => cell.includes('\0'))
-        ? 'a NUL byte'
-        : null;
+  const reason = faultOf(cells, columns, header);
   if (reason !== null) {
     if (!settings.skip) {
       throw new TorchError(
@@ -274,11 +243,26 @@ function pairOf(
   }
   const src = cells[columns.src] as string;
   const tgt = cells[columns.tgt] as string;
-  if (src.trim() === '' || tgt.trim() === '') {
+  if (isBlank(src) || isBlank(tgt)) {
     report.empty++;
     report.emptyRows.push(row);
     return null;
   }
   report.kept++;
   return { src, tgt, row, line };
+}
+
+/** What a malformed row has, in words; null: nothing is wrong with it. */
+function faultOf(
+  cells: readonly string[],
+  columns: Columns,
+  header: readonly string[] | null,
+): string | null {
+  if (cells.length !== columns.count) {
+    return `${counted(cells.length, 'cell')} instead of ${columns.count}`;
+  }
+  if (cells.some((cell) => cell.includes('\0'))) return 'a NUL byte';
+  return header !== null && cells.every((cell, index) => cell === header[index])
+    ? 'the header once more, as where files were joined'
+    : null;
 }

@@ -28,6 +28,8 @@ export interface RowFormat {
   refuseNul: boolean;
   /** Bytes before the first one pushed, for the offsets in messages. */
   skipped: number;
+  /** Lines before the first one pushed. */
+  skippedLines: number;
 }
 
 /** What one chunk brought: complete rows, then perhaps the fault that ends the reading. */
@@ -70,7 +72,7 @@ export class RowReader {
       relax_column_count: true,
       max_record_size: maxRowLength,
       on_record: (cells: string[], { bytes }) => {
-        this.rows.push({ cells, row: this.nextRow++, line: this.lines.lineAt(this.rowStart) });
+        this.rows.push({ cells, row: this.nextRow++, line: this.lineAt(this.rowStart) });
         this.ends.push(bytes);
         this.rowStart = bytes;
         return null;
@@ -135,7 +137,7 @@ export class RowReader {
     if (!this.parser.errored) this.parser.end();
     const complete = this.ends.filter((end) => end <= offset).length;
     const row = this.nextRow - (this.rows.length - complete);
-    const place = this.place(row, this.lines.lineAt(offset));
+    const place = this.place(row, this.lineAt(offset));
     const at = offset + this.format.skipped;
     const way =
       this.format.invalidUtf8 === 'error' && reason.includes('UTF-8')
@@ -147,6 +149,10 @@ export class RowReader {
     };
   }
 
+  private lineAt(offset: number): number {
+    return this.format.skippedLines + this.lines.lineAt(offset);
+  }
+
   private place(row: number, line: number): string {
     const named = row === 0 ? 'the header' : `row ${row}`;
     return `${this.format.name}: ${named} (line ${line})`;
@@ -154,14 +160,16 @@ export class RowReader {
 
   private parserError(error: Error): TorchError {
     const { code, column } = error as Error & { code?: string; column?: number | string };
-    const place = this.place(this.nextRow, this.lines.lineAt(this.rowStart));
+    const place = this.place(this.nextRow, this.lineAt(this.rowStart));
     const cell = typeof column === 'number' ? `cell ${column + 1}` : 'a cell';
     const reason = explanations[code ?? '']?.(cell) ?? error.message;
     return new TorchError('ERR_DATA', `${place}: ${reason}`, { cause: error });
   }
 }
 
-const doubled = 'within a quoted cell a quote is written twice ("")';
+const doubled =
+  'within a quoted cell a quote is written twice (""); ' +
+  'a file that uses no quoting is read with quoted: false';
 
 /**
  * Faults in the quotes are never skipped: behind one, nobody knows where the next row begins. Each
@@ -173,8 +181,7 @@ const explanations: Record<string, (cell: string) => string> = {
   CSV_INVALID_CLOSING_QUOTE: (cell) =>
     `the quote that opens ${cell} is never closed, or text follows the closing one; ${doubled}`,
   INVALID_OPENING_QUOTE: (cell) =>
-    `${cell} has a quote within it but does not begin with one; ${doubled}; ` +
-    `a file that uses no quoting is read with quoted: false`,
+    `${cell} has a quote within it but does not begin with one; ${doubled}`,
   CSV_MAX_RECORD_SIZE: () =>
     `the row has more than ${maxRowLength} characters; was a quote never closed?`,
 };
