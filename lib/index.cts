@@ -213,6 +213,7 @@ declare namespace torchformer {
   type TokenizerBatchOptions = esm.TokenizerBatchOptions;
   type TokenizerDecodeOptions = esm.TokenizerDecodeOptions;
   type TokenizerEncodeOptions = esm.TokenizerEncodeOptions;
+  type TokenizerProgress = esm.TokenizerProgress;
   type TopkOptions = esm.TopkOptions;
   type TorchError = esm.TorchError;
   type TorchErrorCode = esm.TorchErrorCode;

@@ -89,13 +89,13 @@ export class TranslationDataset implements Iterable<TokenPair> {
     const names = encodePairsOptionNames.filter((name) => name !== 'report');
     const valid = [...new Set([...readPairsOptionNames, ...names])];
     checkRequiredOptions(owner, options, valid, 'src, tgt, tokenizer and specialIds');
-    const { tokenizer, specialIds, maxLength, ...readOptions } = options;
+    const { tokenizer, specialIds, maxLength, onProgress, ...readOptions } = options;
     // A large file is not read for nothing.
     checkTokenizer(owner, tokenizer);
     checkSpecialIds(specialIds, tokenizer.vocabSize, owner);
     const { pairs, report } = await readPairsFor(owner, source, readOptions);
     const { signal } = readOptions;
-    const encodeOptions = { tokenizer, specialIds, maxLength, report, signal };
+    const encodeOptions = { tokenizer, specialIds, maxLength, report, signal, onProgress };
     const encoded = await encodePairsFor(owner, pairs, encodeOptions);
     const { vocabSize } = tokenizer;
     return new TranslationDataset(encoded.pairs, { specialIds, vocabSize, report });

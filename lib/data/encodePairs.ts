@@ -1,6 +1,7 @@
 import { TorchError } from '../runtime/errors.js';
 import {
   checkArray,
+  checkFunction,
   checkInteger,
   checkObject,
   checkRequiredOptions,
@@ -8,8 +9,17 @@ import {
 } from '../runtime/options.js';
 import { checkTextPairs, type TextPair, type TokenPair } from './pairs.js';
 import { checkReport, describeReport, newReport, type DataReport } from './report.js';
+import { maxTextLength } from './text.js';
 import { checkSpecialIds, type SpecialIds } from './tokenizers/specialIds.js';
-import { checkTokenizer, type Tokenizer } from './tokenizers/tokenizer.js';
+import {
+  checkTokenizer,
+  textsPerCall,
+  type EncodedText,
+  type Tokenizer,
+} from './tokenizers/tokenizer.js';
+
+/** Both texts of a pair go into one call. */
+const groupSize = textsPerCall / 2;
 
 /** Options of {@link encodePairs}. */
 export interface EncodePairsOptions {
@@ -26,6 +36,8 @@ export interface EncodePairsOptions {
   report?: DataReport | undefined;
   /** Stops the work between two groups of pairs. */
   signal?: AbortSignal | undefined;
+  /** Called after each group of pairs with how many of all are done. */
+  onProgress?: ((done: number, total: number) => void) | undefined;
 }
 
 /** The names of all options of {@link encodePairs}. */
@@ -35,6 +47,7 @@ export const encodePairsOptionNames: readonly string[] = [
   'maxLength',
   'report',
   'signal',
+  'onProgress',
 ];
 
 /**
@@ -53,8 +66,8 @@ export function frame(ids: readonly number[], specialIds: SpecialIds): number[] 
 
 /**
  * Turns sentence pairs into token ids with bos and eos on both sides. Left out and counted in the
- * report: pairs that give no token on one side, pairs longer than `maxLength`, and pairs whose text
- * spells the pad, bos or eos token, which the model would take for the real one.
+ * report: pairs that give no token on one side, pairs longer than `maxLength` or with a text of more
+ * than 100,000 characters, which is not tokenized at all, and pairs whose text spells the pad, bos or eos token, which the model would take for the real one.
  *
  * @throws TypeError, RangeError for a fault in the pairs or the options
  * @throws TorchError ERR_DATA when no pair is left
@@ -74,48 +87,59 @@ export async function encodePairsFor(
 ): Promise<{ pairs: TokenPair[]; report: DataReport }> {
   checkTextPairs(owner, pairs);
   checkRequiredOptions(owner, options, encodePairsOptionNames, 'tokenizer and specialIds');
-  const { tokenizer, specialIds, maxLength = 200, signal } = options;
+  const { tokenizer, specialIds, maxLength = 200, signal, onProgress } = options;
   checkTokenizer(owner, tokenizer);
   checkSpecialIds(specialIds, tokenizer.vocabSize, owner);
   checkInteger(owner, 'maxLength', maxLength, 3);
   if (options.report !== undefined) checkReport(owner, options.report);
   checkSignal(owner, 'signal', signal);
+  if (onProgress !== undefined) checkFunction(owner, 'onProgress', onProgress);
   const report = options.report ?? newReport('the pairs');
   if (options.report === undefined) report.rows = pairs.length;
   // Pairs that a reader kept are counted anew below.
   report.kept = 0;
 
-  const batchOptions = { signal };
-  const sources = await tokenizer.encodeBatch(
-    pairs.map(({ src }) => src),
-    batchOptions,
-  );
-  const targets = await tokenizer.encodeBatch(
-    pairs.map(({ tgt }) => tgt),
-    batchOptions,
-  );
   const reserved = new Set([specialIds.pad, specialIds.bos, specialIds.eos]);
+  const isReserved = (id: number) => reserved.has(id);
+  const leaveOut = (reason: 'empty' | 'reserved' | 'tooLong', row: number) => {
+    report[reason]++;
+    report[`${reason}Rows`].push(row);
+  };
   const encoded: TokenPair[] = [];
-  pairs.forEach((pair, index) => {
-    const src = sources[index] as number[];
-    const tgt = targets[index] as number[];
-    const row = pair.row ?? index + 1;
-    if (src.length === 0 || tgt.length === 0) {
-      report.empty++;
-      report.emptyRows.push(row);
-    } else if (src.some((id) => reserved.has(id)) || tgt.some((id) => reserved.has(id))) {
-      report.reserved++;
-      report.reservedRows.push(row);
-    } else if (Math.max(src.length, tgt.length) + 2 > maxLength) {
-      report.tooLong++;
-      report.tooLongRows.push(row);
-    } else {
-      report.kept++;
-      encoded.push({ src: frame(src, specialIds), tgt: frame(tgt, specialIds), row });
-    }
-  });
+  for (let start = 0; start < pairs.length; start += groupSize) {
+    signal?.throwIfAborted();
+    const group = pairs.slice(start, start + groupSize);
+    const texts = group.flatMap((pair) => (isTooLarge(pair) ? ['', ''] : [pair.src, pair.tgt]));
+    const results = await tokenizer.encodeNotingUnknown(owner, texts);
+    group.forEach((pair, index) => {
+      const [src, tgt] = results.slice(2 * index, 2 * index + 2) as [EncodedText, EncodedText];
+      const row = pair.row ?? start + index + 1;
+      const { length } = src.ids.length > tgt.ids.length ? src.ids : tgt.ids;
+      if (isTooLarge(pair)) {
+        leaveOut('tooLong', row);
+      } else if (src.ids.length === 0 || tgt.ids.length === 0) {
+        leaveOut('empty', row);
+      } else if (src.ids.some(isReserved) || tgt.ids.some(isReserved)) {
+        leaveOut('reserved', row);
+      } else if (length + 2 > maxLength) {
+        leaveOut('tooLong', row);
+      } else {
+        report.kept++;
+        if (src.hasUnknown || tgt.hasUnknown) {
+          report.unknown++;
+          report.unknownRows.push(row);
+        }
+        encoded.push({ src: frame(src.ids, specialIds), tgt: frame(tgt.ids, specialIds), row });
+      }
+    });
+    onProgress?.(start + group.length, pairs.length);
+  }
   if (encoded.length === 0) {
     throw new TorchError('ERR_DATA', `no pair is left to train on; ${describeReport(report)}`);
   }
   return { pairs: encoded, report };
+}
+
+function isTooLarge({ src, tgt }: TextPair): boolean {
+  return Math.max(src.length, tgt.length) > maxTextLength;
 }

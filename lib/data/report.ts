@@ -24,18 +24,25 @@ export interface DataReport {
   kept: number;
   /** Rows with an empty source or target, and blank lines. */
   empty: number;
-  /** Pairs with more tokens than the maximum length. */
+  /** Pairs with more tokens than the maximum length, or a text of more than 100,000 characters. */
   tooLong: number;
   /** Pairs whose text has the pad, bos or eos token written out. */
   reserved: number;
-  /** Rows with a wrong number of cells or a NUL (with `onMalformed: 'skip'`). */
+  /**
+   * Pairs among those kept with characters that the tokenizer does not know: it drops them, or has
+   * one token for all of them.
+   */
+  unknown: number;
+  /** Rows with a wrong number of cells, a NUL or the like (with `onMalformed: 'skip'`). */
   malformed: MalformedRow[];
-  /** The numbers of the rows counted in `empty`, `tooLong` and `reserved`. */
+  /** The numbers of the rows counted in `empty`. */
   emptyRows: number[];
   /** The numbers of the rows counted in `tooLong`. */
   tooLongRows: number[];
   /** The numbers of the rows counted in `reserved`. */
   reservedRows: number[];
+  /** The numbers of the rows counted in `unknown`. */
+  unknownRows: number[];
 }
 
 /** A report of nothing yet. */
@@ -48,10 +55,12 @@ export function newReport(name: string): DataReport {
     empty: 0,
     tooLong: 0,
     reserved: 0,
+    unknown: 0,
     malformed: [],
     emptyRows: [],
     tooLongRows: [],
     reservedRows: [],
+    unknownRows: [],
   };
 }
 
@@ -59,10 +68,10 @@ export function newReport(name: string): DataReport {
 export function checkReport(owner: string, value: unknown): asserts value is DataReport {
   const report = checkObject(owner, 'report', value, 'a DataReport such as readPairs gives');
   checkString(owner, 'report.name', report['name']);
-  for (const name of ['rows', 'kept', 'empty', 'tooLong', 'reserved']) {
+  for (const name of ['rows', 'kept', 'empty', 'tooLong', 'reserved', 'unknown']) {
     checkInteger(owner, `report.${name}`, report[name], 0);
   }
-  for (const name of ['malformed', 'emptyRows', 'tooLongRows', 'reservedRows']) {
+  for (const name of ['malformed', 'emptyRows', 'tooLongRows', 'reservedRows', 'unknownRows']) {
     checkArray(owner, `report.${name}`, report[name], 'an array');
   }
 }
@@ -81,7 +90,13 @@ export function describeReport(report: DataReport): string {
     ),
   ].filter((part) => part !== '');
   const left = parts.length === 0 ? '' : `; left out: ${parts.join(', ')}`;
-  return `${report.name}: ${counted(report.kept, 'pair')} kept of ${counted(report.rows, 'row')}${left}`;
+  const unknown = count(
+    'with characters that the tokenizer does not know',
+    report.unknown,
+    report.unknownRows,
+  );
+  const kept = `${report.name}: ${counted(report.kept, 'pair')} kept of ${counted(report.rows, 'row')}`;
+  return `${kept}${left}${unknown === '' ? '' : `; kept: ${unknown}`}`;
 }
 
 const listed = 5;

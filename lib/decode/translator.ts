@@ -1,6 +1,7 @@
 /** Translation of texts with a trained model. */
 import { padSequences } from '../data/batching/batch.js';
 import { frame } from '../data/encodePairs.js';
+import { isBlank, maxTextLength } from '../data/text.js';
 import { checkSpecialIds, type SpecialIds } from '../data/tokenizers/specialIds.js';
 import {
   checkTokenizer,
@@ -45,25 +46,29 @@ export interface TranslateOptions {
   signal?: AbortSignal | undefined;
 }
 
-/** A text that the model has no positions for. */
+/**
+ * A text that the model has no positions for, or one of more than 100,000 characters, which is not
+ * even tokenized.
+ */
 export class TextTooLongError extends RangeError {
   /** Which text, from 0. */
   readonly index: number;
-  /** How many tokens it has, bos and eos included. */
-  readonly tokens: number;
+  /** How many tokens it has, bos and eos included; null where it has too many characters to know. */
+  readonly tokens: number | null;
   /** How many the position table allows. */
   readonly limit: number;
 
   /**
    * @param index which text, from 0
-   * @param tokens how many tokens it has, bos and eos included
+   * @param tokens how many tokens it has, bos and eos included; null where that is not known
    * @param limit how many the position table allows
    */
-  constructor(index: number, tokens: number, limit: number) {
-    super(
-      `Translator.translate: texts[${index}] has ${tokens} tokens (with bos and eos), ` +
-        `the model's position table ${limit}; split the text`,
-    );
+  constructor(index: number, tokens: number | null, limit: number) {
+    const size =
+      tokens === null
+        ? `more than ${maxTextLength.toLocaleString('en-US')} characters`
+        : `${tokens} tokens (with bos and eos), the model's position table ${limit}`;
+    super(`Translator.translate: texts[${index}] has ${size}; split the text`);
     this.name = 'TextTooLongError';
     this.index = index;
     this.tokens = tokens;
@@ -148,13 +153,14 @@ export class Translator {
 
   /**
    * Translates each text; the outputs come in the order of the texts. An empty text (or one of
-   * white space only) gives an empty output. A special token spelled out in a text is left out.
+   * white space and characters of width zero only) gives an empty output. A special token spelled out in a text is left out.
    *
    * Between two steps the event loop gets a turn, and the number of live tensors is as before
    * when the promise settles.
    *
    * @throws TypeError if a text is no string, or the model is in training mode
-   * @throws TextTooLongError naming the text's index if it has more tokens than the position table
+   * @throws TextTooLongError naming the text's index if it has more tokens than the position table,
+   *   or more than 100,000 characters
    * @throws TorchError ERR_NON_FINITE naming the text's index if its probabilities are NaN or
    *   infinite; ERR_DISPOSED after {@link Translator.dispose}, or if that is called meanwhile
    */
@@ -203,7 +209,9 @@ export class Translator {
   async #encode(texts: readonly string[], signal: AbortSignal | undefined): Promise<number[][]> {
     const limit = sourceLimit(this.model);
     const special = new Set<number>(Object.values(this.specialIds));
-    const blankless = texts.map((text) => (text.trim() === '' ? '' : text));
+    const large = texts.findIndex((text) => text.length > maxTextLength);
+    if (large >= 0) throw new TextTooLongError(large, null, limit);
+    const blankless = texts.map((text) => (isBlank(text) ? '' : text));
     const encoded = await this.tokenizer.encodeBatch(blankless, { signal });
     return encoded.map((all, index) => {
       const ids = all.filter((id) => !special.has(id));

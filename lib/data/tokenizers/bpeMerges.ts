@@ -28,12 +28,12 @@ const mergesPerPause = 64;
  * a token that two different merges spell.
  *
  * @param wordCounts words in the letters of the alphabet, and how often each occurs
- * @param pause called between groups of merges; may wait or throw
+ * @param pause called between groups of merges with the number of tokens; may wait or throw
  */
 export async function findMerges(
   wordCounts: ReadonlyMap<string, number>,
   { initial, vocabSize, minFrequency }: MergeOptions,
-  pause: () => Promise<void>,
+  pause: (tokens: number) => Promise<void>,
 ): Promise<BpeVocabulary> {
   const tokens = [...initial];
   const idOf = new Map(tokens.map((token, id) => [token, id]));
@@ -78,7 +78,7 @@ export async function findMerges(
     ranks.set(key, pair);
     for (const index of top.words) mergeInWord(words[index] as Word, index, top, id, pairs);
     pairs.moveFreshTo(heap);
-    if (++steps % mergesPerPause === 0) await pause();
+    if (++steps % mergesPerPause === 0) await pause(tokens.length);
   }
   return { tokens, merges: [...ranks.values()] };
 }

@@ -14,6 +14,7 @@ import {
 } from '../../runtime/options.js';
 import { nativeTokenizers } from './nativeTokenizers.js';
 import { checkTokenizerJson } from './tokenizerJson.js';
+import { UnknownCharacters } from './unknownCharacters.js';
 
 /** Options of {@link Tokenizer.encode} and {@link Tokenizer.encodeWithOffsets}. */
 export interface TokenizerEncodeOptions {
@@ -49,8 +50,17 @@ export interface TextEncoding {
 /** Ids as arrays or as the typed arrays that tensors give. */
 export type TokenIds = ArrayLike<number> | ArrayLike<bigint>;
 
-/** Texts in one native call: enough to use all cores, few enough to be stopped and to free memory. */
-const groupSize = 1024;
+/**
+ * Texts in one native call: enough to use all cores, few enough to be stopped and to free memory.
+ * @internal
+ */
+export const textsPerCall = 1024;
+
+/** Ids, and whether the text has characters that the tokenizer does not know. @internal */
+export interface EncodedText {
+  readonly ids: number[];
+  readonly hasUnknown: boolean;
+}
 
 /**
  * Any `tokenizer.json` of Hugging Face, run by their own library off the event loop.
@@ -65,6 +75,8 @@ export class Tokenizer {
    * the number of tokens unless ids have gaps.
    */
   readonly vocabSize: number;
+  /** How texts with unknown characters are noticed; made when first needed. */
+  private unknown: UnknownCharacters | null = null;
 
   private constructor(
     private readonly native: NativeTokenizer,
@@ -178,13 +190,30 @@ export class Tokenizer {
     const settings = nativeOptions(owner, options);
     checkStrings(owner, 'texts', texts);
     const result: number[][] = [];
-    for (let start = 0; start < texts.length; start += groupSize) {
+    for (let start = 0; start < texts.length; start += textsPerCall) {
       options?.signal?.throwIfAborted();
-      const group = texts.slice(start, start + groupSize);
+      const group = texts.slice(start, start + textsPerCall);
       const encodings = await asDataError(this.native.encodeBatch(group, settings), owner);
       for (const encoding of encodings) result.push(encoding.getIds());
     }
     return result;
+  }
+
+  /**
+   * {@link encodeBatch} of a group of texts, which also says what the ids do not.
+   *
+   * @internal
+   */
+  async encodeNotingUnknown(owner: string, texts: readonly string[]): Promise<EncodedText[]> {
+    this.unknown ??= new UnknownCharacters(this.json, (token) => this.native.tokenToId(token));
+    const { unknown } = this;
+    const settings = { addSpecialTokens: false };
+    const encodings = await asDataError(this.native.encodeBatch([...texts], settings), owner);
+    return encodings.map((encoding, index) => {
+      const ids = encoding.getIds();
+      const offsets = () => encoding.getOffsets();
+      return { ids, hasUnknown: unknown.areIn(texts[index] as string, ids, offsets) };
+    });
   }
 
   /**

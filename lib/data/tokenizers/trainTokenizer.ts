@@ -1,5 +1,6 @@
 import {
   checkArray,
+  checkFunction,
   checkInteger,
   checkOptions,
   checkSignal,
@@ -8,6 +9,16 @@ import {
 } from '../../runtime/options.js';
 import { findMerges } from './bpeMerges.js';
 import { nativeTokenizers } from './nativeTokenizers.js';
+
+/** How far the training of a tokenizer has come. */
+export interface TokenizerProgress {
+  /** Going through the texts, or merging pairs of tokens. */
+  readonly part: 'texts' | 'merges';
+  /** Texts seen, or tokens in the vocabulary. */
+  readonly done: number;
+  /** Of how many: null for texts whose number is not known. */
+  readonly total: number | null;
+}
 
 /** Options of {@link trainBpe}. */
 export interface TrainBpeOptions {
@@ -22,6 +33,8 @@ export interface TrainBpeOptions {
   specialTokens?: readonly string[] | undefined;
   /** Stops the work. */
   signal?: AbortSignal | undefined;
+  /** Called now and then, not more than a hundred times a second. */
+  onProgress?: ((progress: TokenizerProgress) => void) | undefined;
 }
 
 /** Options of {@link trainCharacters}. */
@@ -35,6 +48,8 @@ export interface TrainCharactersOptions {
   specialTokens?: readonly string[] | undefined;
   /** Stops the work. */
   signal?: AbortSignal | undefined;
+  /** Called now and then, not more than a hundred times a second. */
+  onProgress?: ((progress: TokenizerProgress) => void) | undefined;
 }
 
 /** Pad, bos and eos: the names that `findSpecialIds` finds, with pad 0 as in the seed. */
@@ -57,15 +72,22 @@ export type Texts = Iterable<string> | AsyncIterable<string>;
 export async function trainBpe(texts: Texts, options?: TrainBpeOptions): Promise<string> {
   const owner = 'trainBpe';
   checkTexts(owner, texts);
-  checkOptions(owner, options, ['vocabSize', 'minFrequency', 'specialTokens', 'signal']);
-  const { vocabSize = 8000, minFrequency = 2, signal } = options ?? {};
+  checkOptions(owner, options, [
+    'vocabSize',
+    'minFrequency',
+    'specialTokens',
+    'signal',
+    'onProgress',
+  ]);
+  const { vocabSize = 8000, minFrequency = 2, signal, onProgress } = options ?? {};
   checkSignal(owner, 'signal', signal);
+  if (onProgress !== undefined) checkFunction(owner, 'onProgress', onProgress);
   const special = checkSpecialTokens(owner, options?.specialTokens);
   const bytes = inCodePointOrder(nativeTokenizers().byteLevelAlphabet());
   checkInteger(owner, 'minFrequency', minFrequency, 1);
   checkSize(owner, vocabSize, special.length + bytes.length);
 
-  const pause = pauser(signal);
+  const pause = pauser(signal, onProgress);
   const splitter = nativeTokenizers().byteLevelPreTokenizer(false, true);
   const wordCounts = new Map<string, number>();
   await forEachText(owner, texts, pause, (text) => {
@@ -74,7 +96,9 @@ export async function trainBpe(texts: Texts, options?: TrainBpeOptions): Promise
     }
   });
   const initial = [...new Set([...special, ...bytes])];
-  const found = await findMerges(wordCounts, { initial, vocabSize, minFrequency }, pause);
+  const found = await findMerges(wordCounts, { initial, vocabSize, minFrequency }, (done) =>
+    pause({ part: 'merges', done, total: vocabSize }),
+  );
   const byteLevel = {
     type: 'ByteLevel',
     add_prefix_space: false,
@@ -105,9 +129,10 @@ export async function trainCharacters(
 ): Promise<string> {
   const owner = 'trainCharacters';
   checkTexts(owner, texts);
-  checkOptions(owner, options, ['vocabSize', 'specialTokens', 'signal']);
-  const { vocabSize, signal } = options ?? {};
+  checkOptions(owner, options, ['vocabSize', 'specialTokens', 'signal', 'onProgress']);
+  const { vocabSize, signal, onProgress } = options ?? {};
   checkSignal(owner, 'signal', signal);
+  if (onProgress !== undefined) checkFunction(owner, 'onProgress', onProgress);
   const special = checkSpecialTokens(owner, options?.specialTokens);
   const bytes = Array.from({ length: 256 }, (_, byte) => {
     return `<0x${byte.toString(16).toUpperCase().padStart(2, '0')}>`;
@@ -115,7 +140,7 @@ export async function trainCharacters(
   if (vocabSize !== undefined) checkSize(owner, vocabSize, special.length + bytes.length);
 
   const counts = new Map<string, number>();
-  await forEachText(owner, texts, pauser(signal), (text) => {
+  await forEachText(owner, texts, pauser(signal, onProgress), (text) => {
     for (const letter of text) {
       // A lone surrogate has no UTF-8: encoding will see U+FFFD in its place.
       const character = /^[\ud800-\udfff]$/.test(letter) ? '\ufffd' : letter;
@@ -165,25 +190,29 @@ function checkSize(owner: string, vocabSize: number, minimum: number): void {
 async function forEachText(
   owner: string,
   texts: Texts,
-  pause: () => Promise<void>,
+  pause: Pause,
   take: (text: string) => void,
 ): Promise<void> {
+  const total = Array.isArray(texts) ? texts.length : null;
   let index = 0;
   for await (const text of texts) {
     if (typeof text !== 'string') {
       throw new TypeError(`${owner}: text ${index} must be a string, got ${describe(text)}`);
     }
     take(text);
-    if (++index % 64 === 0) await pause();
+    if (++index % 64 === 0) await pause({ part: 'texts', done: index, total });
   }
 }
 
+type Pause = (progress: TokenizerProgress) => Promise<void>;
+
 /** Gives the event loop a turn whenever 10 ms have passed, so that a server stays responsive. */
-function pauser(signal: AbortSignal | undefined): () => Promise<void> {
+function pauser(signal: AbortSignal | undefined, onProgress: TrainBpeOptions['onProgress']): Pause {
   let last = performance.now();
   signal?.throwIfAborted();
-  return async () => {
+  return async (progress) => {
     if (performance.now() - last < 10) return;
+    onProgress?.(progress);
     await new Promise((resolve) => setImmediate(resolve));
     signal?.throwIfAborted();
     last = performance.now();
