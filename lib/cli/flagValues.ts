@@ -60,6 +60,24 @@ export function nonEmpty(text: string): string {
   return text;
 }
 
+/** A path. A shell leaves the tilde of `'~/x'` and of `--out=~/x` as it is. */
+export function path(text: string): string {
+  if (/^~([\w-]*\/|$)/.test(text)) {
+    throw new InvalidArgumentError(
+      'The shell did not expand ~, as it does not inside quotes or after =: write $HOME instead, or ' +
+        './~ for a file of that name.',
+    );
+  }
+  return nonEmpty(text);
+}
+
+/** One character between cells. */
+export function delimiter(text: string): string {
+  const character = text === 'tab' || text === '\\t' ? '\t' : text;
+  if (character.length === 1 && !'"\r\n'.includes(character)) return character;
+  throw new InvalidArgumentError('It must be one character, not a quote or line end, or tab.');
+}
+
 function numberOf(text: string): number {
   return text.trim() === '' ? NaN : Number(text);
 }

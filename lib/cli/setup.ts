@@ -5,6 +5,7 @@ import { listCache, removeFromCache, type CacheList } from '../runtime/setup/cac
 import { size } from '../runtime/diskSpace.js';
 import { libtorchVersion } from '../runtime/package.js';
 import { ownPlatform } from '../runtime/native/platform.js';
+import { path } from './flagValues.js';
 import { setUpLibtorch, type SetupOptions } from '../runtime/setup/setup.js';
 
 interface SetupFlags {
@@ -38,6 +39,7 @@ export function registerSetup(program: Command): void {
       '--from <source>',
       'take it from a folder (used in place), a folder of wheels, a wheel, a zip or tar.gz archive, ' +
         'or the URL of one',
+      path,
     )
     .option(
       '--sha256 <digits>',

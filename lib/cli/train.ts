@@ -6,35 +6,38 @@ import { TranslationDataset } from '../data/dataset.js';
 import { readPairs, type SentencePair } from '../data/reading/pairReader.js';
 import { describeReport, type DataReport } from '../data/report.js';
 import { describeSpecialIds, findSpecialIds } from '../data/tokenizers/specialIds.js';
+import { maxTextLength } from '../data/text.js';
 import { Tokenizer } from '../data/tokenizers/tokenizer.js';
-import { trainBpe } from '../data/tokenizers/trainTokenizer.js';
+import { defaultSpecialTokens, trainBpe } from '../data/tokenizers/trainTokenizer.js';
 import { makeModel } from '../nn/model/makeModel.js';
 import { counted } from '../runtime/counted.js';
 import { noam } from '../optim/schedule.js';
 import { ones } from '../tensor/create.js';
 import { manualSeed } from '../tensor/random.js';
-import { setNumThreads } from '../tensor/threads.js';
-import { checkDevice, type DeviceChoice } from '../tensor/device.js';
 import { RunFolder } from '../train/run/runFolder.js';
 import { Trainer } from '../train/trainer.js';
 import { warmup } from '../train/warmup.js';
 import {
-  deviceName,
+  delimiter,
   integer,
   nonEmpty,
+  path,
   positiveNumber,
   tokenOrId,
   trainingDType,
 } from './flagValues.js';
 import { addModelFlags, modelFlagsFault, modelOptionsOf, type ModelFlags } from './modelFlags.js';
+import { addRuntimeFlags, applyRuntimeFlags, type RuntimeFlags } from './runtimeFlags.js';
 import { withInterrupts } from './signals.js';
 
-interface TrainFlags extends ModelFlags {
+interface TrainFlags extends ModelFlags, RuntimeFlags {
   train: string;
   validate?: string;
   src: string;
   tgt: string;
   format: 'auto' | 'csv' | 'tsv';
+  delimiter?: string;
+  quotes: boolean;
   onMalformed: 'error' | 'skip';
   maxLength: number;
   tokenizer?: string;
@@ -55,33 +58,39 @@ interface TrainFlags extends ModelFlags {
   clip?: number;
   samples: number;
   seed: number;
-  device: DeviceChoice;
   dtype: 'float32' | 'float64' | 'bfloat16' | 'float16';
-  threads?: number;
 }
 
 const defaultRate = 5e-4;
 const defaultWarmup = 400;
 const paperWarmup = 4000;
+/** Special tokens and bytes, which every vocabulary that is trained here has. */
+const smallestVocabulary = defaultSpecialTokens.length + 256;
 
 export function registerTrain(program: Command): void {
   const command = program
     .command('train')
     .description('Train a translator on a CSV or TSV file of sentence pairs.')
     .optionsGroup('Data:')
-    .requiredOption('--train <file>', 'pairs to train on: CSV or TSV, plain or gzip', nonEmpty)
+    .requiredOption('--train <file>', 'pairs to train on: CSV or TSV, plain or gzip', path)
     .option(
       '--validate <file>',
       'pairs that pick the best model; without them only the last is kept',
-      nonEmpty,
+      path,
     )
     .requiredOption('--src <column>', 'name of the column with the source sentences', nonEmpty)
     .requiredOption('--tgt <column>', 'name of the column with the target sentences', nonEmpty)
     .addOption(
-      new Option('--format <format>', 'of the files; auto: TSV when the first line has a tab')
+      new Option('--format <format>', 'of the files; auto: as gives the first row both columns')
         .choices(['auto', 'csv', 'tsv'])
         .default('auto'),
     )
+    .option(
+      '--delimiter <character>',
+      'between cells, or tab (default: as the format says)',
+      delimiter,
+    )
+    .option('--no-quotes', 'quotes are characters like others (default: only in TSV)')
     .addOption(
       new Option('--on-malformed <action>', 'what a row with a wrong number of cells does')
         .choices(['error', 'skip'])
@@ -97,7 +106,7 @@ export function registerTrain(program: Command): void {
     .option(
       '--tokenizer <file>',
       'a tokenizer.json of Hugging Face; without it a byte-level BPE one is trained on both columns',
-      nonEmpty,
+      path,
     )
     .option('--vocab-size <tokens>', 'of the tokenizer that is trained', integer(1), 8000)
     .option(
@@ -117,7 +126,7 @@ export function registerTrain(program: Command): void {
     );
   addModelFlags(command)
     .optionsGroup('Training:')
-    .requiredOption('--out <folder>', 'gets best/, last/, history.json and loss.svg', nonEmpty)
+    .requiredOption('--out <folder>', 'gets best/, last/, history.json and loss.svg', path)
     .option('--overwrite', 'replace the models of an earlier run in --out')
     .option('--epochs <count>', 'times to go through the training pairs', integer(1), 10)
     .option('--batch-size <pairs>', 'pairs in a batch', integer(1), 50)
@@ -158,22 +167,12 @@ export function registerTrain(program: Command): void {
     .option('--samples <count>', 'validation sources to translate after each epoch', integer(0), 3)
     .option('--seed <number>', 'of weights, order and dropout', integer(0), 1)
     .option(
-      '--device <name>',
-      'cpu, cuda, cuda:<number>, or auto: a GPU if there is one',
-      deviceName,
-      'cpu',
-    )
-    .option(
       '--dtype <type>',
       'float32, float64, or products in bf16 or fp16 with all else in float32',
       trainingDType,
       'float32',
-    )
-    .option(
-      '--threads <count>',
-      "threads for one operation (default: libtorch's choice)",
-      integer(1, 1024),
-    )
+    );
+  addRuntimeFlags(command)
     .addHelpText(
       'after',
       '\nCtrl-C stops after the current step and saves last/; a second one ends at once.\n' +
@@ -184,6 +183,12 @@ export function registerTrain(program: Command): void {
       if (fault !== null) command.error(fault);
       if (flags.schedule === 'noam' && flags.warmup === 0) {
         command.error('error: --schedule noam needs a --warmup of at least 1');
+      }
+      if (flags.tokenizer === undefined && flags.vocabSize < smallestVocabulary) {
+        command.error(
+          `error: --vocab-size must be at least ${smallestVocabulary} (special tokens and 256 ` +
+            `bytes), got ${flags.vocabSize}`,
+        );
       }
       if (flags.overwrite !== true) await refuseOldRun(flags.out, command);
       const trained = await withInterrupts(
@@ -197,11 +202,10 @@ export function registerTrain(program: Command): void {
 /** @returns whether there is a model: false when it was stopped before the first step */
 async function train(flags: TrainFlags, signal: AbortSignal): Promise<boolean> {
   // What cannot work should fail now, not when the data is read and a tokenizer trained.
-  const device = checkDevice('train', '--device', flags.device);
+  const device = applyRuntimeFlags('train', flags);
   ones([1], { device }).dispose();
   if (flags.device === 'auto') say(`device: ${device}`);
   await new RunFolder(flags.out).check();
-  if (flags.threads !== undefined) setNumThreads(flags.threads);
   const { pairs, report } = await read(flags.train, flags, signal);
   const validation =
     flags.validate === undefined ? null : await read(flags.validate, flags, signal);
@@ -272,10 +276,11 @@ async function train(flags: TrainFlags, signal: AbortSignal): Promise<boolean> {
 
 async function read(
   file: string,
-  { src, tgt, format, onMalformed }: TrainFlags,
+  { src, tgt, format, delimiter, quotes, onMalformed }: TrainFlags,
   signal: AbortSignal,
 ): Promise<{ pairs: SentencePair[]; report: DataReport }> {
-  return readPairs(file, { src, tgt, format, onMalformed, signal });
+  const quoted = quotes ? undefined : false;
+  return readPairs(file, { src, tgt, format, delimiter, quoted, onMalformed, signal });
 }
 
 async function makeTokenizer(
@@ -285,7 +290,10 @@ async function makeTokenizer(
 ): Promise<Tokenizer> {
   if (flags.tokenizer !== undefined) return Tokenizer.fromFile(flags.tokenizer);
   say(`training a tokenizer on the columns "${flags.src}" and "${flags.tgt}"`);
-  const texts = pairs.flatMap(({ src, tgt }) => [src, tgt]);
+  // Longer ones will be left out of the training, too.
+  const texts = pairs
+    .flatMap(({ src, tgt }) => [src, tgt])
+    .filter((text) => text.length <= maxTextLength);
   return Tokenizer.fromJson(await trainBpe(texts, { vocabSize: flags.vocabSize, signal }));
 }
 

@@ -1,22 +1,23 @@
 /** `torchformer translate` */
-import type { Command } from 'commander';
-import { StringDecoder } from 'node:string_decoder';
-import { TextTooLongError, Translator, type TranslateOptions } from '../decode/translator.js';
-import { checkDevice, type DeviceChoice } from '../tensor/device.js';
-import { setNumThreads } from '../tensor/threads.js';
-import { deviceName, integer, nonEmpty } from './flagValues.js';
+import { Option, type Command } from 'commander';
+import { fstatSync } from 'node:fs';
+import { readLines, type TextLine } from '../data/reading/lineReader.js';
+import { Translator } from '../decode/translator.js';
+import { TorchError } from '../runtime/errors.js';
+import { integer, path } from './flagValues.js';
+import { LineTranslator, type TooLongAction } from './lineTranslator.js';
+import { addRuntimeFlags, applyRuntimeFlags, type RuntimeFlags } from './runtimeFlags.js';
 import { withInterrupts } from './signals.js';
 
-interface TranslateFlags {
+interface TranslateFlags extends RuntimeFlags {
   model: string;
   batchSize: number;
   maxLength?: number;
-  device: DeviceChoice;
-  threads?: number;
+  onTooLong: TooLongAction;
 }
 
 export function registerTranslate(program: Command): void {
-  program
+  const command = program
     .command('translate')
     .description(
       'Translate the texts given, or the lines of standard input: one line of output for each.',
@@ -25,7 +26,7 @@ export function registerTranslate(program: Command): void {
     .requiredOption(
       '--model <folder>',
       'model folder, or the folder of a run (its best model)',
-      nonEmpty,
+      path,
     )
     .option('--batch-size <texts>', 'texts translated together', integer(1), 32)
     .option(
@@ -33,17 +34,27 @@ export function registerTranslate(program: Command): void {
       "most tokens of an output (default: the model's longest)",
       integer(1),
     )
-    .option(
-      '--device <name>',
-      'cpu, cuda, cuda:<number>, or auto: a GPU if there is one',
-      deviceName,
-      'cpu',
+    .addOption(
+      new Option(
+        '--on-too-long <action>',
+        'what to do with a text that is too long for the model: error ends the command, skip outputs ' +
+          'an empty line, split translates the text in parts',
+      )
+        .choices(['error', 'skip', 'split'])
+        .default('error'),
+    );
+  addRuntimeFlags(command)
+    .addHelpText(
+      'after',
+      '\nPut a text that begins with a hyphen after --:\n' +
+        '  torchformer translate --model <folder> -- "- one"',
     )
-    .option(
-      '--threads <count>',
-      "threads for one operation (default: libtorch's choice)",
-      integer(1, 1024),
-    )
+    .exitOverride((error) => {
+      if (error.code === 'commander.unknownOption') {
+        process.stderr.write('Put a text that begins with a hyphen after --, as in: -- "- one"\n');
+      }
+      throw error;
+    })
     .action(async (texts: string[], flags: TranslateFlags) => {
       await withInterrupts('stopping; once more ends at once', (signal) =>
         translate(texts, flags, signal),
@@ -56,72 +67,56 @@ async function translate(
   flags: TranslateFlags,
   signal: AbortSignal,
 ): Promise<void> {
-  if (flags.threads !== undefined) setNumThreads(flags.threads);
-  const device = checkDevice('translate', '--device', flags.device);
+  const device = applyRuntimeFlags('translate', flags);
+  if (texts.length === 0) refuseFolderAsInput();
   const translator = await Translator.load(flags.model, { device });
-  const { batchSize, maxLength } = flags;
-  const options = { batchSize, maxLength, signal };
+  const { batchSize, maxLength, onTooLong } = flags;
+  const place = texts.length > 0 ? 'text' : 'line';
+  const lines = new LineTranslator(
+    translator,
+    { batchSize, maxLength, onTooLong, place, signal },
+    writeLines,
+  );
   try {
     if (texts.length > 0) {
-      await writeLines(await translator.translate(texts, options));
+      await lines.take(texts.map((text, index) => ({ number: index + 1, text })));
     } else {
-      await translateInput(translator, options);
+      for await (const group of inputLines(signal)) await lines.take(group);
     }
+    for (const line of lines.summary()) process.stderr.write(`${line}\n`);
   } catch (error) {
-    // Whoever reads the output has enough, as `head` does: no fault.
+    // Whoever reads the output has enough, as `head` does: not a fault.
     if ((error as NodeJS.ErrnoException).code !== 'EPIPE') throw error;
   } finally {
     translator.dispose();
   }
 }
 
-/** Translates the lines that have come as soon as they have come. */
-async function translateInput(
-  translator: Translator,
-  options: TranslateOptions & { signal: AbortSignal },
-): Promise<void> {
-  let lineNumber = 0;
-  const answer = async (lines: readonly string[]) => {
-    if (lines.length === 0) return;
-    try {
-      await writeLines(await translator.translate(lines, options));
-    } catch (error) {
-      if (!(error instanceof TextTooLongError)) throw error;
-      // The lines before it are as good as ever.
-      await writeLines(await translator.translate(lines.slice(0, error.index), options));
-      throw new RangeError(
-        `line ${lineNumber + error.index + 1} of the input has ${error.tokens} tokens ` +
-          `(with bos and eos), the model takes ${error.limit}; split it`,
-        { cause: error },
-      );
-    }
-    lineNumber += lines.length;
-  };
-
+/** The lines of standard input, as soon as they have come. */
+async function* inputLines(signal: AbortSignal): AsyncGenerator<TextLine[]> {
   const input = process.stdin;
   const stop = () => input.destroy();
-  options.signal.addEventListener('abort', stop, { once: true });
+  signal.addEventListener('abort', stop, { once: true });
   try {
-    const decoder = new StringDecoder('utf8');
-    let open = '';
-    for await (const chunk of input) {
-      const lines = (open + decoder.write(chunk as Buffer)).split('\n');
-      open = lines.pop() as string;
-      await answer(lines.map(withoutReturn));
-    }
-    open += decoder.end();
-    if (open !== '') await answer([withoutReturn(open)]);
+    yield* readLines(input as AsyncIterable<Uint8Array>, 'standard input');
   } catch (error) {
-    options.signal.throwIfAborted();
+    signal.throwIfAborted();
     throw error;
   } finally {
-    options.signal.removeEventListener('abort', stop);
+    signal.removeEventListener('abort', stop);
   }
-  options.signal.throwIfAborted();
+  signal.throwIfAborted();
 }
 
-function withoutReturn(line: string): string {
-  return line.endsWith('\r') ? line.slice(0, -1) : line;
+/** Node.js takes a folder for an empty input. */
+function refuseFolderAsInput(): void {
+  let isFolder = false;
+  try {
+    isFolder = fstatSync(0).isDirectory();
+  } catch {
+    // Closed: there are no lines, and nothing to say.
+  }
+  if (isFolder) throw new TorchError('ERR_DATA', 'standard input is a folder, not a file');
 }
 
 /** One line each, whatever the model wrote. */

@@ -1,6 +1,8 @@
 /** Advice of the library in the words of the command line. */
 const flagsOfOptions: readonly (readonly [RegExp, string])[] = [
   [/onMalformed: "skip"/g, '--on-malformed skip'],
+  [/\(option delimiter\)/g, '(--delimiter)'],
+  [/is read with quoted: false/g, 'is read with --no-quotes'],
   [/nonFinite: 'skip'/g, "(in a script) nonFinite: 'skip'"],
   [/, or read it with invalidUtf8: "replace"/g, ''],
   [

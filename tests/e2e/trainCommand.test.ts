@@ -241,6 +241,18 @@ describe('Ctrl-C', () => {
   });
 });
 
+test('cells end where --delimiter says, and quotes may be none', async () => {
+  const bars = join(root, 'bars.csv');
+  const rows = fiftyPairs.map(({ src, tgt }) => `"${tgt}^${src}`);
+  writeFileSync(bars, `digits^words\n${rows.join('\n')}\n`);
+  const out = join(root, 'bars');
+  const flags = ['--train', bars, '--validate', bars, '--epochs', '1', '--samples', '0'];
+  const { stderr } = torchformer(trainArgs(out, ...flags, '--delimiter', '^'));
+  expect(stderr).toContain('a file that uses no quoting is read with --no-quotes');
+  const { status } = torchformer(trainArgs(out, ...flags, '--delimiter', '^', '--no-quotes'));
+  expect(status).toBe(0);
+});
+
 describe('--device', () => {
   test('auto trains and translates on what is there, and train says where', () => {
     const out = join(root, 'auto');
@@ -306,6 +318,19 @@ describe('mistakes in the command', () => {
       'a warm-up of 0 for noam',
       ['--schedule', 'noam', '--warmup', '0'],
       /noam needs a --warmup of at least 1/,
+    ],
+    ['a tilde that the shell left', ['--out', '~/run'], /The shell did not expand ~/],
+    ['another tilde', ['--train', '~other/x.csv'], /The shell did not expand ~/],
+    ['two characters between cells', ['--delimiter', '::'], /It must be one character/],
+    [
+      'another delimiter than the file has',
+      ['--delimiter', ':'],
+      /no column "words"; the columns found are "digits,words"/,
+    ],
+    [
+      'a vocabulary too small for bytes, before anything is read',
+      ['--vocab-size', '258', '--train', '/no/such.csv'],
+      /--vocab-size must be at least 259/,
     ],
     [
       'a vocabulary too small for bytes',
