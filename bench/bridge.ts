@@ -1,20 +1,20 @@
-/** Suite `bridge`: what one small op costs from TypeScript and from Python. */
+/** Suite `bridge`: the cost of one small op from TypeScript and from Python. */
 import { runOurs, runPeer } from './child.js';
 import type { BenchOptions } from './options.js';
 import { attempt, print } from './report.js';
 import { median } from './statistics.js';
 import { duration, ratio, table } from './table.js';
 
-/** The line of JSON of a participant: seconds a call, by the way of calling. */
+/** The JSON line of a participant: seconds per call, by the way of calling. */
 export interface BridgeResult {
   readonly seconds: Readonly<Record<string, readonly number[]>>;
 }
 
-/** Calls whose mean is one measurement, and measurements of a turn. */
+/** Calls whose mean is one measurement, and measurements per turn. */
 export const bridgeCalls = 20_000;
 export const bridgeRepeats = 15;
 
-/** Runs the suite; what it returns is for `--json`. */
+/** Runs the suite. @returns the results for `--json` */
 export async function benchBridge(options: BenchOptions): Promise<unknown> {
   const rounds = options.rounds ?? 3;
   const settings = [bridgeCalls, bridgeRepeats, options.threads].map(String);
@@ -38,8 +38,8 @@ export async function benchBridge(options: BenchOptions): Promise<unknown> {
   const python = medians.find(({ way }) => way.startsWith('Python'));
   print('\n## bridge\n');
   print(
-    `One sum of two [4, 4] tensors, its result freed; medians of means over ${bridgeCalls} calls, ` +
-      `${rounds} rounds in turn`,
+    `One sum of two [4, 4] tensors, including freeing the result; medians of means over ` +
+      `${bridgeCalls} calls, ${rounds} rounds in turn`,
   );
   print();
   const rows = medians.map(({ way, seconds: time }) => [

@@ -1,7 +1,7 @@
 /**
- * A process of suite `bridge`: ours.
+ * A process of suite `bridge`: our side.
  *
- * Arguments: calls of a measurement, measurements, threads.
+ * Arguments: calls per measurement, measurements, threads.
  */
 import { ops, randn, setNumThreads, type Tensor } from 'torchformer';
 import type { BridgeResult } from './bridge.js';
@@ -11,7 +11,7 @@ setNumThreads(threads);
 const a = randn([4, 4]);
 const b = randn([4, 4]);
 
-/** Seconds a call; the first measurement warms up. */
+/** Seconds per call; the first measurement is a warmup. */
 function measure(call: () => Tensor): number[] {
   const times = Array.from({ length: repeats + 1 }, () => {
     const start = performance.now();

@@ -1,13 +1,13 @@
-/** Participants run as processes of their own, one after the other, and answer with one line of JSON. */
+/** Participants run as separate processes, one after another, and answer with one line of JSON. */
 import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 
-/** A participant did not come to an end; the others still can. */
+/** A participant failed; the others can still run. */
 export class ChildFailed extends Error {}
 
 /**
- * What all participants find in their environment. OpenMP's default spinning makes figures hang on
- * what else runs; the addon sets this count for itself, so the peers get it too.
+ * The environment of all participants. With OpenMP's default spinning, results depend on what else is
+ * running; the addon sets this count for itself, so the peers get it too.
  */
 export function environment(): NodeJS.ProcessEnv {
   const { GOMP_SPINCOUNT, OMP_WAIT_POLICY } = process.env;
@@ -15,13 +15,13 @@ export function environment(): NodeJS.ProcessEnv {
   return spinning === undefined ? { ...process.env, GOMP_SPINCOUNT: '1000' } : process.env;
 }
 
-/** What a participant may be given besides its arguments. */
+/** Options of a participant besides its arguments. */
 export interface ChildOptions {
-  /** Seconds after which it is ended; default: see {@link limitChildren}. */
+  /** Seconds after which it is stopped; default: see {@link limitChildren}. */
   readonly seconds?: number;
 }
 
-/** Runs a program of this folder (`trainOurs.js`) with this Node. */
+/** Runs a program of this folder (`trainOurs.js`) with this Node.js. */
 export function runOurs<T>(
   program: string,
   args: readonly string[],
@@ -50,7 +50,7 @@ export function peerProgram(program: string): string {
 
 let limit = 600;
 
-/** Sets after how many seconds a participant is ended. */
+/** Sets the seconds after which a participant is stopped. */
 export function limitChildren(seconds: number): void {
   limit = seconds;
 }
@@ -58,7 +58,7 @@ export function limitChildren(seconds: number): void {
 /**
  * Runs a participant; it does not outlive this process.
  *
- * @throws ChildFailed after the limit, or with the reason found in its standard error
+ * @throws ChildFailed after the limit, or with the reason from its standard error
  */
 export async function runChild<T>(
   command: string,
@@ -88,16 +88,18 @@ export async function runChild<T>(
   clearTimeout(timer);
   process.off('exit', kill);
   if (late)
-    throw new ChildFailed(`not done after ${seconds.toFixed(0)} s; --limit gives it more time`);
+    throw new ChildFailed(
+      `not finished after ${seconds.toFixed(0)} s; raise the limit with --limit`,
+    );
   if (end !== null) throw new ChildFailed(`${end}: ${reasonIn(errors)}`);
   try {
     return JSON.parse(lastLines(output, 1)[0] ?? '') as T;
   } catch {
-    throw new ChildFailed(`no JSON in the last line of its output: ${output.slice(-200)}`);
+    throw new ChildFailed(`the last line of its output is not JSON: ${output.slice(-200)}`);
   }
 }
 
-/** The error among the lines of a stack, whichever language wrote it. */
+/** The error line of a stack trace in any of the languages. */
 export function reasonIn(errors: string): string {
   const lines = lastLines(errors, 60);
   return (

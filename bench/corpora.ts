@@ -16,12 +16,12 @@ import type { TrainSize } from './sizes.js';
 import { tokenizerFile } from './tokenizerFile.js';
 import type { BatchFile, IdPair } from './trainJob.js';
 
-/** Rows of the table of positions. */
+/** Rows of the position table. */
 const longest = 200;
 
 const folders = { multi30k: 'multi30k-de-en', tatoeba: 'tatoeba-en-zh' } as const;
 
-/** @throws Error that names the file when the corpus or the tokenizer is missing */
+/** @throws Error that names the file if the corpus or the tokenizer is missing */
 export async function makeBatches(
   size: TrainSize,
   data: string,
@@ -45,15 +45,15 @@ export interface EncodedCorpus {
   readonly bos: number;
   readonly eos: number;
   readonly pairs: readonly IdPair[];
-  /** Of the vocabulary; fewer than asked for where the texts have no more. */
+  /** Size of the vocabulary; smaller than requested if the texts do not have enough. */
   readonly ids: number;
 }
 
 /**
- * All pairs of a corpus in a random order, the same at every call: the files are sorted, one by
- * length, and a training shuffles them.
+ * All pairs of a corpus in a random order that is the same in every call. The files are sorted, one of
+ * them by length, and training shuffles them.
  *
- * @throws Error that names the file when the corpus or the tokenizer is missing
+ * @throws Error that names the file if the corpus or the tokenizer is missing
  */
 export async function encodeCorpus(
   name: TrainSize['corpus'],
@@ -63,7 +63,7 @@ export async function encodeCorpus(
   const folder = join(data, folders[name]);
   await access(folder).catch(() => {
     throw new Error(
-      `the corpus ${folder} is not there; --data or TORCHFORMER_BENCH_DATA names the folder with ` +
+      `the corpus ${folder} is missing; set --data or TORCHFORMER_BENCH_DATA to the folder with ` +
         Object.values(folders).join(' and '),
     );
   });
@@ -73,7 +73,7 @@ export async function encodeCorpus(
   return { ...corpus, pairs };
 }
 
-/** German to English, with a byte-level BPE vocabulary of its own training texts. */
+/** German to English, with a byte-level BPE vocabulary trained on its training texts. */
 async function multi30k(folder: string, vocabSize: number): Promise<EncodedCorpus> {
   const lines = async (language: string): Promise<string[]> => {
     const file = join(folder, `train.${language}.gz`);
@@ -94,8 +94,8 @@ async function multi30k(folder: string, vocabSize: number): Promise<EncodedCorpu
 }
 
 /**
- * English to Chinese with Qwen's vocabulary at the seed's exact size V. Its special ids lie outside
- * a table of V, and id 0 is a word; so id 0 and those from V - 2 on are dropped, and V - 2 and V - 1
+ * English to Chinese with Qwen's vocabulary at the seed's exact size V. Its special ids are outside a
+ * table of size V, and id 0 is a word; so id 0 and the ids from V - 2 on are dropped, and V - 2 and V - 1
  * are bos and eos.
  */
 async function tatoeba(folder: string, vocabSize: number): Promise<EncodedCorpus> {

@@ -1,6 +1,6 @@
 /**
- * Suite `learning`: what bfloat16 products cost in quality. The same weights learn from the same
- * batches in both formats; the data held back decides.
+ * Suite `learning`: the effect of bfloat16 products on quality. The same weights are trained on the same
+ * batches in both formats, and compared on held-out data.
  */
 import { evaluate, makeBatch, makeModel, manualSeed, Trainer, type Batch } from 'torchformer';
 import { makeBatches } from './corpora.js';
@@ -8,12 +8,12 @@ import type { BenchOptions, TrainDType } from './options.js';
 import { print, say } from './report.js';
 import { describeModel, trainSizes } from './sizes.js';
 
-/** Training steps, and batches held back. */
+/** Training steps, and held-out batches. */
 const steps = 300;
 const heldBack = 20;
 const specialIds = { pad: 0, bos: 1, eos: 2 };
 
-/** Losses of the batches held back, by format; what it returns is for `--json`. */
+/** Losses of the held-out batches, by format. @returns the results for `--json` */
 export async function benchLearning(options: BenchOptions): Promise<unknown> {
   const size = trainSizes.small;
   const { bos, eos, batches } = await makeBatches(size, options.data, steps + heldBack);
@@ -34,7 +34,7 @@ export async function benchLearning(options: BenchOptions): Promise<unknown> {
   print('\n## learning\n');
   print(
     `${describeModel(size.model)}, batch ${size.batchSize}, ${size.corpus}; ${steps} steps, Adam at ` +
-      `5e-4, dropout 0.1; loss of ${heldBack} batches held back\n`,
+      `5e-4, dropout 0.1; loss on ${heldBack} held-out batches\n`,
   );
   print(`float32 products: ${float32.toFixed(4)}`);
   print(`bfloat16 products: ${bfloat16.toFixed(4)}`);

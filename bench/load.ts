@@ -1,11 +1,11 @@
-/** Suite `load`: a process that imports the package, computes 1 + 1 and ends. */
+/** Suite `load`: a process that imports the package, computes 1 + 1 and exits. */
 import { ourProgram, peerProgram, runChild } from './child.js';
 import type { BenchOptions } from './options.js';
 import { attempt, print } from './report.js';
 import { median } from './statistics.js';
 import { duration, ratio, table } from './table.js';
 
-/** Runs the suite; what it returns is for `--json`. */
+/** Runs the suite. @returns the results for `--json` */
 export async function benchLoad(options: BenchOptions): Promise<unknown> {
   const rounds = options.rounds ?? 10;
   const participants: [name: string, command: string, program: string][] = [
@@ -16,7 +16,7 @@ export async function benchLoad(options: BenchOptions): Promise<unknown> {
     participants.push(['Python, import torch', options.python, peerProgram('load.py')]);
   }
   const seconds = new Map(participants.map(([name]) => [name, [] as number[]]));
-  // The first round brings the files into the page cache and is not counted.
+  // The first round loads the files into the page cache and is not counted.
   for (let round = 0; round <= rounds; round++) {
     for (const [name, command, program] of participants) {
       const start = performance.now();
@@ -31,7 +31,7 @@ export async function benchLoad(options: BenchOptions): Promise<unknown> {
     .map(([name, times]) => ({ name, seconds: median(times) }));
   const python = medians.find(({ name }) => name.startsWith('Python'));
   print('\n## load\n');
-  print(`A whole process that loads, computes 1 + 1 and ends; medians of ${rounds} in turn`);
+  print(`A whole process that loads, computes 1 + 1 and exits; medians of ${rounds} in turn`);
   print();
   const rows = medians.map(({ name, seconds: time }) => [
     name,

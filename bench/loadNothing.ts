@@ -1,4 +1,4 @@
-/** A process of suite `load`: what Node.js takes without us. */
+/** A process of suite `load`: the time of Node.js without us. */
 console.log(1 + 1);
 
 export {};

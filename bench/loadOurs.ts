@@ -1,4 +1,4 @@
-/** A process of suite `load`: ours. */
+/** A process of suite `load`: our side. */
 import { tensor } from 'torchformer';
 
 console.log(tensor(1).add(1).item());

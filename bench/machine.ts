@@ -1,18 +1,18 @@
-/** Where the figures come from: every report begins with it. */
+/** The machine that was measured, described at the start of every report. */
 import { readFileSync } from 'node:fs';
 import { cpus, loadavg, totalmem } from 'node:os';
 
 export interface Machine {
   readonly processor: string;
   readonly cores: number;
-  /** Of the instruction sets that matter here, those that the processor has; empty if unknown. */
+  /** The relevant instruction sets that the processor supports; empty if unknown. */
   readonly instructions: readonly string[];
   readonly memoryBytes: number;
-  /** Threads that every participant computes with. */
+  /** Threads that every participant uses. */
   readonly threads: number;
   readonly node: string;
   readonly torchformer: string;
-  /** Processes that wanted a core in the minute before: above 0.3 or so, figures are in doubt. */
+  /** Load average of the minute before the run: above about 0.3, results are doubtful. */
   readonly loadBefore: number;
 }
 
@@ -42,7 +42,7 @@ export function describeMachine(machine: Machine): string {
   return lines.join('\n');
 }
 
-/** Those that matter here and are there; empty where it cannot be told. */
+/** The relevant instruction sets that are supported; empty if unknown. */
 export function instructionSets(): string[] {
   const wanted = ['avx2', 'avx512f', 'avx512_bf16', 'amx_bf16'];
   try {

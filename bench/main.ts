@@ -33,7 +33,7 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
 try {
   process.exitCode = await bench(process.argv.slice(2));
 } catch (error) {
-  // Commander has printed its message already.
+  // Commander has already printed its message.
   if (error instanceof CommanderError) process.exitCode = error.exitCode;
   else {
     say(`failed: ${error instanceof Error ? error.message : String(error)}`);
@@ -66,7 +66,7 @@ async function bench(args: readonly string[]): Promise<number> {
   return failures.length > 0 ? 1 : 0;
 }
 
-/** Better now than after the first of our turns. */
+/** Fails now rather than after the first of our turns. */
 async function checkPython(python: string): Promise<void> {
   try {
     await promisify(execFile)(python, ['-c', 'import torch, numpy']);
@@ -74,8 +74,8 @@ async function checkPython(python: string): Promise<void> {
     const { code, stderr = '' } = error as { code?: unknown; stderr?: string };
     const reason = code === 'ENOENT' ? 'was not found' : stderr.trim().split('\n').at(-1);
     throw new Error(
-      `the Python for the peers, ${python}: ${reason}; install bench/peers/requirements.txt in ` +
-        'it, name another one with --python or TORCHFORMER_BENCH_PYTHON, or use --peers none',
+      `the Python for the peers, ${python}: ${reason}; install bench/peers/requirements.txt into ` +
+        'it, choose another one with --python or TORCHFORMER_BENCH_PYTHON, or use --peers none',
     );
   }
 }

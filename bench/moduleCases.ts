@@ -1,4 +1,4 @@
-/** The parts of the model that suite `modules` measures: ours. `peers/modules.py` has the same. */
+/** Our side of suite `modules`: the parts of the model to measure. `peers/modules.py` has the same. */
 import {
   Generator,
   LayerNorm,
@@ -15,15 +15,15 @@ import {
 } from 'torchformer';
 import { moduleShape, type ModuleName } from './moduleNames.js';
 
-/** What all cases get. */
+/** The inputs of all cases. */
 export interface ModuleInputs {
   /** `[B, S, dModel]` */
   readonly x: Tensor;
   /** The gradient of the outputs, `[B, S, dModel]`. */
   readonly upstream: Tensor;
-  /** Token ids, int64 `[B, S]`, 0 where padding is. */
+  /** Token ids, int64 `[B, S]`, 0 for padding. */
   readonly ids: Tensor;
-  /** Where tokens are, bool `[B, 1, S]`. */
+  /** True for tokens, false for padding; bool `[B, 1, S]`. */
   readonly mask: Tensor;
 }
 
@@ -33,7 +33,7 @@ export interface ModuleCase {
   readonly run: (inputs: ModuleInputs) => Tensor;
 }
 
-/** Under the names that the peer knows. */
+/** The cases by the names that the peer uses. */
 export function moduleCases(): Readonly<Record<ModuleName, ModuleCase>> {
   const { dModel, dFf, h, vocabSize, dropout } = moduleShape;
   const norm = new LayerNorm(dModel);
@@ -65,7 +65,7 @@ export function moduleCases(): Readonly<Record<ModuleName, ModuleCase>> {
     },
     generatorLoss: {
       module: generator,
-      // As the Trainer does it: rows of padding are left out.
+      // As in the Trainer: padding rows are skipped.
       run: ({ x, ids }) => {
         const targets = ids.flatten();
         const rows = ops.aten.nonzero(targets.ne(0)).squeeze(1);

@@ -1,6 +1,6 @@
-/** The cases of suite `modules`, for the report; needs no addon, unlike the cases themselves. */
+/** The names of the cases of suite `modules`, for the report; unlike the cases, it needs no addon. */
 
-/** B sentences, S tokens, the rest as for `makeModel`. */
+/** B sentences, S tokens, the rest as in `makeModel`. */
 export const moduleShape = {
   B: 50,
   S: 20,
@@ -11,7 +11,7 @@ export const moduleShape = {
   dropout: 0.1,
 } as const;
 
-/** Titles by the names that participants use. */
+/** Titles of the cases, by the names that participants use. */
 export const moduleNames = {
   layerNorm: 'LayerNorm',
   attention: 'MultiHeadedAttention, padding mask',

@@ -1,4 +1,4 @@
-/** Suite `modules`: parts of the model, forward and backward, against the seed's classes. */
+/** Suite `modules`: parts of the model, forward and backward, compared with the seed's classes. */
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { runOurs, runPeer } from './child.js';
@@ -9,19 +9,19 @@ import { median } from './statistics.js';
 import { duration, ratio, table } from './table.js';
 import { withWorkFolder } from './workFolder.js';
 
-/** The line of JSON of a participant: the timed iterations by case. */
+/** The JSON line of a participant: the timed iterations by case. */
 export interface ModulesResult {
   readonly seconds: Readonly<Record<string, readonly number[]>>;
   /** Peers: largest difference of output and gradients from ours, relative to the largest value. */
   readonly difference?: Readonly<Record<string, number>>;
-  /** Peers: why a case could not be run. */
+  /** Peers: why a case could not run. */
   readonly errors?: Readonly<Record<string, string>>;
 }
 
 const iterations = 20;
 const warmup = 5;
 
-/** Runs the suite; what it returns is for `--json`. */
+/** Runs the suite. @returns the results for `--json` */
 export async function benchModules(options: BenchOptions): Promise<unknown> {
   return withWorkFolder(options.work, (folder) => run(options, folder));
 }

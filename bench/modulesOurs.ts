@@ -1,8 +1,8 @@
 /**
- * A process of suite `modules`: ours. The first one also writes what the peers start from and are
- * compared with: inputs, parameters, outputs and gradients with dropout off.
+ * A process of suite `modules`: our side. The first one also writes the inputs and parameters that the
+ * peers use, and the outputs and gradients with dropout off that they are compared with.
  *
- * Arguments: file of inputs and results, turn (1 writes it), threads, timed iterations, warm-up.
+ * Arguments: file of inputs and results, turn (1 writes it), threads, timed iterations, warmup.
  */
 import {
   manualSeed,
@@ -45,7 +45,7 @@ for (const [name, each] of Object.entries(cases)) {
 const result: ModulesResult = { seconds };
 console.log(JSON.stringify(result));
 
-/** Gradients are dropped first, as in a training loop. */
+/** Gradients are reset first, as in a training loop. */
 function forwardAndBackward({ module, run }: ModuleCase, given: ModuleInputs): void {
   module.zeroGrad();
   given.x.grad?.dispose();
@@ -104,7 +104,7 @@ async function writeReference(): Promise<void> {
   await writeSafetensors(file, stored);
 }
 
-/** Copies of the gradients under the names of the state dict. */
+/** Copies of the gradients, by the keys of the state dict. */
 function gradientNames({ module }: ModuleCase): [string, Tensor][] {
   const state = module.stateDict({ keepVars: true });
   return [...state].flatMap(([key, value]): [string, Tensor][] =>

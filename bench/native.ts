@@ -1,4 +1,4 @@
-/** Suite `native`: the ops in C++ without Node.js, what a call costs there, and matrix products. */
+/** Suite `native`: the ops in C++ without Node.js, the cost of a call there, and matrix products. */
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -7,17 +7,17 @@ import type { BenchOptions } from './options.js';
 import { attempt, print, say } from './report.js';
 import { duration, ratio, significant, table } from './table.js';
 
-/** Seconds of a call. */
+/** Seconds per call. */
 interface Timing {
   readonly median: number;
-  /** Far below the median, it tells of other programs. */
+  /** If it is far below the median, other programs were running. */
   readonly shortest: number;
 }
 
 interface OpFigure {
   readonly op: string;
   readonly what: string;
-  /** What `referenceSeconds` is the time of. */
+  /** The op that `referenceSeconds` measures. */
   readonly reference: string;
   readonly seconds: Timing;
   readonly referenceSeconds: Timing;
@@ -32,11 +32,11 @@ interface ProductFigure {
   readonly count: number;
   readonly operations: number;
   readonly mkl: Timing;
-  /** Missing where libtorch has no oneDNN. */
+  /** Undefined if libtorch has no oneDNN. */
   readonly oneDnn?: Timing;
 }
 
-/** The line of JSON of the program. */
+/** The JSON line of the program. */
 interface NativeResult {
   readonly calls: readonly { readonly way: string; readonly seconds: Timing }[];
   readonly ops: readonly OpFigure[];
@@ -45,7 +45,7 @@ interface NativeResult {
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 
-/** Runs the suite; what it returns is for `--json`. */
+/** Runs the suite. @returns the results for `--json` */
 export async function benchNative(options: BenchOptions): Promise<unknown> {
   const rounds = options.rounds ?? 15;
   const result = await attempt(`native, ${rounds} rounds`, async () => {
@@ -61,7 +61,7 @@ export async function benchNative(options: BenchOptions): Promise<unknown> {
   return result;
 }
 
-/** The target is no part of the usual build, whose folder `npm run bench` has made. */
+/** The target is not part of the default build, which `npm run bench` has already configured. */
 async function buildProgram(): Promise<string> {
   say('building build/bench/native');
   await promisify(execFile)('cmake', ['--build', 'build-native', '--target', 'bench_native'], {
@@ -71,7 +71,7 @@ async function buildProgram(): Promise<string> {
 }
 
 function showOps(figures: readonly OpFigure[]): void {
-  print('\nOps, forward and backward, beside the plain ATen ops that they stand for\n');
+  print('\nOps, forward and backward, compared with the plain ATen ops that they replace\n');
   const rows = figures.map((each) => [
     each.op,
     each.what,
@@ -85,7 +85,7 @@ function showOps(figures: readonly OpFigure[]): void {
 }
 
 function showCalls({ calls }: NativeResult): void {
-  print('\nOne sum of two [4, 4] tensors, its result freed\n');
+  print('\nOne sum of two [4, 4] tensors, including freeing the result\n');
   print(
     table(
       ['call', 'time', 'shortest'],
@@ -95,7 +95,7 @@ function showCalls({ calls }: NativeResult): void {
 }
 
 function showProducts(figures: readonly ProductFigure[]): void {
-  print('\nMatrix products in float32; rates of the shortest\n');
+  print('\nMatrix products in float32; rates from the shortest times\n');
   const rate = (operations: number, seconds: Timing | undefined): string[] =>
     seconds === undefined
       ? ['-', '-', '-']

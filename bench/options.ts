@@ -18,70 +18,82 @@ export interface BenchOptions {
   readonly suites: readonly SuiteName[];
   readonly sizes: readonly SizeName[];
   readonly dtype: readonly TrainDType[];
-  /** Empty: only ours. */
+  /** Empty: ours only. */
   readonly peers: readonly TrainPeer[];
-  /** Peers that are left out because none were named, and why. */
+  /** Peers that are skipped by default, and why. */
   readonly omitted?: string;
   readonly jobs: readonly ('timing' | 'equality')[];
-  /** These three: as the size says when not given. */
+  /** Default of these three: as defined by the size. */
   readonly rounds?: number;
   readonly steps?: number;
   readonly warmup?: number;
-  /** Seconds after which a participant is ended. */
+  /** Seconds after which a participant is stopped. */
   readonly limit: number;
   readonly threads: number;
   readonly data: string;
   readonly python: string;
-  /** File for all figures. */
+  /** File for all results. */
   readonly json?: string;
-  /** Folder for weights and batches; a temporary one when not given. */
+  /** Folder for weights and batches; default: a temporary one. */
   readonly work?: string;
   readonly profile: boolean;
   readonly fetchTokenizer: boolean;
 }
 
-/** @throws CommanderError, its message printed, for a fault in the arguments */
+/** @throws CommanderError for invalid arguments, after printing its message */
 export function parseOptions(args: readonly string[]): BenchOptions {
   const program = new Command('npm run bench --')
     .description('Measures torchformer and its peers in turn, in one run on the same data.')
-    .argument('[suites...]', `of ${suiteNames.join(', ')}; all when none is named`)
-    .option('--sizes <names>', `for train: ${sizeNames.join(',')}`, among(sizeNames), [
+    .argument('[suites...]', `suites to run: ${suiteNames.join(', ')} (default: all)`)
+    .option('--sizes <names>', `sizes for train: ${sizeNames.join(',')}`, among(sizeNames), [
       'small',
       'base',
     ])
-    .option('--dtype <names>', `of our training: ${trainDTypes.join(',')}`, among(trainDTypes), [
-      'float32',
-    ])
+    .option(
+      '--dtype <names>',
+      `dtypes of our training: ${trainDTypes.join(',')}`,
+      among(trainDTypes),
+      ['float32'],
+    )
     .option(
       '--peers <names>',
-      `for train: ${trainPeers.join(',')}, or none, which leaves out all peers of all suites`,
+      `peers for train: ${trainPeers.join(',')}; or none, which skips the peers of all suites`,
       peers,
     )
-    .option('--jobs <names>', 'for train: timing,equality', among(['timing', 'equality']), [
+    .option('--jobs <names>', 'what train does: timing,equality', among(['timing', 'equality']), [
       'timing',
       'equality',
     ])
-    .option('--rounds <count>', 'turns of every participant', integer(1))
-    .option('--steps <count>', 'timed steps in a turn (train)', integer(1))
+    .option('--rounds <count>', 'number of turns of every participant', integer(1))
+    .option('--steps <count>', 'timed steps per turn (train)', integer(1))
     .option('--warmup <count>', 'steps before the timed ones (train)', integer(0))
-    .option('--limit <seconds>', 'after which a participant is ended', integer(1), 600)
-    .option('--threads <count>', 'of every participant', integer(1, 1024), availableParallelism())
+    .option('--limit <seconds>', 'time after which a participant is stopped', integer(1), 600)
+    .option(
+      '--threads <count>',
+      'threads of every participant',
+      integer(1, 1024),
+      availableParallelism(),
+    )
     .addOption(
-      new Option('--data <folder>', 'with multi30k-de-en/ and tatoeba-en-zh/')
+      new Option('--data <folder>', 'folder that contains multi30k-de-en/ and tatoeba-en-zh/')
         .env('TORCHFORMER_BENCH_DATA')
         .default(fileURLToPath(new URL('../../../shared/data', import.meta.url)), '../shared/data'),
     )
     .addOption(
-      new Option('--python <program>', 'with the packages of bench/peers/requirements.txt')
+      new Option('--python <program>', 'Python with the packages of bench/peers/requirements.txt')
         .env('TORCHFORMER_BENCH_PYTHON')
         .default('python3'),
     )
-    .option('--json <file>', 'writes all figures')
-    .option('--work <folder>', 'keeps weights and batches there')
-    .option('--profile', 'time per op of one of our training steps, in place of the suites', false)
-    .option('--fetch-tokenizer', 'fetches what size seed needs, and ends', false)
+    .option('--json <file>', 'write all results to this file')
+    .option('--work <folder>', 'keep weights and batches in this folder')
+    .option(
+      '--profile',
+      'show the time per op of our training step instead of running suites',
+      false,
+    )
+    .option('--fetch-tokenizer', 'download the tokenizer that size seed needs, and exit', false)
     .allowExcessArguments(false)
-    .showHelpAfterError('Use --help to see what there is.')
+    .showHelpAfterError('Use --help for a list of options.')
     .exitOverride();
   program.parse([...args], { from: 'user' });
   const suites = program.args.length === 0 ? [...suiteNames] : suitesOf(program);
@@ -93,12 +105,12 @@ export function parseOptions(args: readonly string[]): BenchOptions {
   };
 }
 
-/** bfloat16 in PyTorch takes AVX-512; without it one small step takes half a minute. */
+/** bfloat16 in PyTorch needs AVX-512; without it, one small step takes half a minute. */
 function usualPeers(): Pick<BenchOptions, 'peers' | 'omitted'> {
   if (instructionSets().includes('avx512f')) return { peers: trainPeers };
   return {
     peers: ['seed', 'tuned-fp32'],
-    omitted: 'tuned is left out: bfloat16 is very slow without AVX-512; --peers can name it',
+    omitted: 'tuned is skipped: bfloat16 is very slow without AVX-512; use --peers to include it',
   };
 }
 
@@ -106,7 +118,7 @@ function suitesOf(program: Command): SuiteName[] {
   return program.args.map((name) => {
     const suite = suiteNames.find((known) => known === name);
     if (suite === undefined) {
-      program.error(`error: there is no suite ${name}; there are ${suiteNames.join(', ')}`);
+      program.error(`error: unknown suite ${name}; the suites are ${suiteNames.join(', ')}`);
     }
     return suite;
   });
@@ -116,7 +128,7 @@ function peers(text: string): TrainPeer[] {
   return text === 'none' ? [] : among(trainPeers)(text);
 }
 
-/** A list with commas, each once and in the order of `names`. */
+/** Parses a comma-separated list; each name occurs once, in the order of `names`. */
 function among<T extends string>(names: readonly T[]) {
   return (text: string): T[] => {
     const given = text.split(',').map((name) => name.trim());

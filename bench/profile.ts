@@ -1,4 +1,4 @@
-/** `--profile`: where the time of our training step goes, beside what it would take at best. */
+/** `--profile`: the time per op of our training step, and the best possible time. */
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { runOurs } from './child.js';
@@ -11,10 +11,10 @@ import type { TrainJob } from './trainJob.js';
 import type { Prepared } from './trainPrepare.js';
 import { withWorkFolder } from './workFolder.js';
 
-/** Ops below this share of the time are told together. */
+/** Ops below this share of the time are reported together. */
 const smallestShare = 0.005;
 
-/** Profiles every size and dtype asked for; what it returns is for `--json`. */
+/** Profiles every requested size and dtype. @returns the results for `--json` */
 export async function profileTraining(options: BenchOptions): Promise<unknown> {
   const results: Record<string, unknown> = {};
   for (const name of options.sizes) {
@@ -65,11 +65,11 @@ function show(name: SizeName, dtype: TrainDType, result: ProfileResult, paramete
   const rows = large.map(({ op, calls, milliseconds }) => row(op, calls, milliseconds));
   rows.push(row(`${times.length - large.length} other ops`, null, sum(times) - sum(large)));
   rows.push(row('outside of ops', null, Math.max(0, total - sum(times))));
-  print(table(['op', 'calls', 'time a step', 'share'], rows));
+  print(table(['op', 'calls', 'time per step', 'share'], rows));
   print(`\n${describeFloor(model, result, parameters)}`);
 }
 
-/** What the step would take if products and optimizer ran at the processor's best float32 rates. */
+/** The time of the step if products and optimizer ran at the processor's best float32 rates. */
 function describeFloor(model: ModelSize, result: ProfileResult, parameters: number): string {
   const { flopsPerSecond, bytesPerSecond, steps } = result;
   const products =
@@ -83,11 +83,11 @@ function describeFloor(model: ModelSize, result: ProfileResult, parameters: numb
   );
 }
 
-/** Multiplications and additions with all weight matrices for the tokens of a step, no padding. */
+/** Multiplications and additions with all weight matrices for the tokens of a step, without padding. */
 function productFlops(model: ModelSize, sourceTokens: number, targetTokens: number): number {
   const { vocabSize, N, dModel: d, dFf } = model;
   const source = N * (4 * d * d + 2 * d * dFf) + N * 2 * d * d;
   const target = N * (6 * d * d + 2 * d * dFf) + vocabSize * d;
-  // Two a weight in the forward pass, four in the backward pass.
+  // Two per weight in the forward pass, four in the backward pass.
   return 6 * (sourceTokens * source + targetTokens * target);
 }

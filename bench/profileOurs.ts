@@ -1,24 +1,24 @@
 /**
- * A process of `--profile`: our training steps with the time of every op, and what this processor
- * does at best.
+ * A process of `--profile`: our training steps with the time of every op, and the best rates of this
+ * processor.
  *
- * Arguments: job file, dtype, number of steps before those that are profiled.
+ * Arguments: job file, dtype, number of steps before the profiled ones.
  */
 import { profile, randn, tidy, type OpTime } from 'torchformer';
 import type { TrainDType } from './options.js';
 import { setUp } from './trainSetup.js';
 
-/** The line of JSON that it prints. */
+/** The JSON line that it prints. */
 export interface ProfileResult {
-  /** Seconds of all profiled steps together, and how many they are. */
+  /** Total seconds of the profiled steps, and their number. */
   readonly seconds: number;
   readonly steps: number;
   readonly sourceTokens: number;
   readonly targetTokens: number;
   readonly times: readonly OpTime[];
-  /** Best of some products of large float32 matrices. */
+  /** Best rate of several products of large float32 matrices. */
   readonly flopsPerSecond: number;
-  /** Best of some sums of large tensors, all that is read and written counted. */
+  /** Best rate of several sums of large tensors, counting everything read and written. */
   readonly bytesPerSecond: number;
 }
 

@@ -1,4 +1,4 @@
-/** What the bench says: results on standard output, progress and failures on standard error. */
+/** Output of the benchmarks: results on standard output, progress and failures on standard error. */
 import { ChildFailed } from './child.js';
 
 /** Writes lines of the report. */
@@ -11,10 +11,10 @@ export function say(text: string): void {
   process.stderr.write(`[bench] ${text}\n`);
 }
 
-/** Participants that did not come to an end; the exit code depends on it. */
+/** Participants that failed; they determine the exit code. */
 export const failures: string[] = [];
 
-/** The result of a participant; null, noted and told, if it failed. */
+/** The result of a participant; if it failed, null, after recording and printing the failure. */
 export async function attempt<T>(name: string, run: () => Promise<T>): Promise<T | null> {
   say(name);
   try {

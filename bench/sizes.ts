@@ -1,6 +1,6 @@
 /** The sizes of suite `train`. */
 
-/** Widths under the names of `makeModel`. */
+/** Sizes, by the names of `makeModel`'s options. */
 export interface ModelSize {
   readonly vocabSize: number;
   readonly N: number;
@@ -13,11 +13,11 @@ export interface TrainSize {
   readonly model: ModelSize;
   readonly corpus: 'multi30k' | 'tatoeba';
   readonly batchSize: number;
-  /** Steps before those that are timed. */
+  /** Steps before the timed ones. */
   readonly warmup: number;
-  /** Timed steps of a round. */
+  /** Timed steps per round. */
   readonly steps: number;
-  /** How often every participant has its turn. */
+  /** Number of turns of every participant. */
   readonly rounds: number;
 }
 
@@ -52,7 +52,7 @@ export const trainSizes: Readonly<Record<SizeName, TrainSize>> = {
   },
 };
 
-/** Losses that are compared with dropout 0. */
+/** Number of losses that are compared, with dropout 0. */
 export const comparedLosses = 10;
 
 /** `V 8000, N 6, d 512, ff 2048, h 8` */

@@ -1,6 +1,6 @@
-/** What is made of lists of measurements. */
+/** Statistics of lists of measurements. */
 
-/** The middle value; the mean of the two middle ones of an even number. */
+/** The middle value, or the mean of the two middle values of an even number. */
 export function median(values: readonly number[]): number {
   if (values.length === 0) throw new RangeError('median: no values');
   const sorted = [...values].sort((a, b) => a - b);
@@ -9,7 +9,7 @@ export function median(values: readonly number[]): number {
   return sorted.length % 2 === 1 ? upper : (sorted[middle - 1]! + upper) / 2;
 }
 
-/** `|a - b| / |b|`, largest over both lists. */
+/** The largest `|a - b| / |b|` over both lists. */
 export function largestRelativeDifference(a: readonly number[], b: readonly number[]): number {
   if (a.length !== b.length) throw new RangeError(`${a.length} values against ${b.length}`);
   return Math.max(...a.map((value, index) => Math.abs(value - b[index]!) / Math.abs(b[index]!)));

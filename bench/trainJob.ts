@@ -1,4 +1,4 @@
-/** What the participants of suite `train` are told, and what they answer. */
+/** The input and output of the participants of suite `train`. */
 import type { Device } from 'torchformer';
 import type { ModelSize } from './sizes.js';
 
@@ -18,25 +18,25 @@ export interface BatchFile {
 /** The job file; peers read the same one. */
 export interface TrainJob {
   readonly model: ModelSize;
-  /** Of everything, attention included: 0; else attention keeps its own 0.1, as in seed 001. */
+  /** 0 applies to everything, including attention; otherwise attention keeps its own 0.1, as in seed 001. */
   readonly dropout: number;
   readonly learningRate: number;
-  /** Initial weights, safetensors under PyTorch's names. */
+  /** Initial weights, as safetensors with PyTorch's names. */
   readonly weights: string;
-  /** A {@link BatchFile}; step n takes batch n. */
+  /** A {@link BatchFile}; step n uses batch n. */
   readonly batches: string;
-  /** All steps, those before the timed ones included. */
+  /** Number of steps, including those before the timed ones. */
   readonly steps: number;
   readonly threads: number;
-  /** Where it is done, `cpu` when not given. */
+  /** The device; default `cpu`. */
   readonly device?: Device;
   readonly seed: number;
 }
 
-/** The line of JSON that a participant prints. Lists have one value a step. */
+/** The JSON line that a participant prints. Lists have one value per step. */
 export interface TrainResult {
   readonly seconds: readonly number[];
-  /** Target tokens, padding left out. */
+  /** Target tokens, without padding. */
   readonly tokens: readonly number[];
   /** Mean over the tokens. */
   readonly losses: readonly number[];

@@ -1,6 +1,6 @@
 /**
  * A process of suite `train`: writes the batches and the initial weights that all participants use.
- * The parent does not do it itself: a child's peak memory counts from its parent's.
+ * The parent does not do this itself, because a child's peak memory starts at its parent's.
  *
  * Arguments: size, data folder, number of batches, target folder.
  */
@@ -10,12 +10,12 @@ import { makeBatches } from './corpora.js';
 import { trainSizes, type SizeName } from './sizes.js';
 import { writeWeights } from './weights.js';
 
-/** The line of JSON that it prints. */
+/** The JSON line that it prints. */
 export interface Prepared {
   readonly weights: string;
   readonly batches: string;
   readonly parameters: number;
-  /** Share of the padded target positions that hold a token. */
+  /** Share of the padded target positions that are tokens. */
   readonly fill: number;
 }
 

@@ -11,15 +11,15 @@ export interface TimedRound {
   readonly result: TrainResult;
 }
 
-/** A participant's figures over all rounds. */
+/** A participant's results over all rounds. */
 export interface Timing {
   readonly name: string;
   readonly kind: 'ours' | 'peer';
   /** Median of the timed steps. */
   readonly step: number;
-  /** Shortest of the timed steps: tells how much other programs were in the way. */
+  /** Shortest of the timed steps: shows how much other programs interfered. */
   readonly best: number;
-  /** Median over the timed steps of target tokens a second, padding not counted. */
+  /** Median target tokens per second over the timed steps, not counting padding. */
   readonly tokensPerSecond: number;
   /** Largest of the rounds. */
   readonly peakRss: number;
@@ -95,7 +95,7 @@ function describePeers(timings: readonly Timing[]): string {
   return peer === undefined ? '' : `; peers: PyTorch ${peer.torch} with ${peer.capability}`;
 }
 
-/** Losses with dropout 0 side by side. The peer is the seed's code. */
+/** Losses with dropout 0, side by side. The peer is the seed's code. */
 export function printEquality(turns: readonly TimedRound[]): unknown {
   const seed = turns.find(({ kind }) => kind === 'peer');
   const ours = turns.filter(({ kind }) => kind === 'ours');
@@ -103,7 +103,7 @@ export function printEquality(turns: readonly TimedRound[]): unknown {
   const differences = ours.map(({ result }) =>
     largestRelativeDifference(result.losses, seed.result.losses),
   );
-  print('\nLosses with dropout 0 from the same weights over the same batches:\n');
+  print('\nLosses with dropout 0, from the same weights on the same batches:\n');
   const rows = seed.result.losses.map((loss, step) => [
     String(step + 1),
     ...ours.map(({ result }) => result.losses[step]!.toFixed(6)),

@@ -18,11 +18,11 @@ import type { BatchFile, IdPair, TrainJob } from './trainJob.js';
 export interface Participant {
   readonly job: TrainJob;
   readonly trainer: Trainer;
-  /** One a step. */
+  /** One per step. */
   readonly batches: readonly Batch[];
 }
 
-/** @param reporter hears of every step */
+/** @param reporter is notified of every step */
 export async function setUp(
   jobFile: string,
   dtype: TrainDType,

@@ -2,7 +2,7 @@
 import { makeModel, manualSeed, writeSafetensors } from 'torchformer';
 import type { ModelSize } from './sizes.js';
 
-/** Writes those of a fresh model; the number of its parameters. */
+/** Writes the weights of a new model. @returns the number of its parameters */
 export async function writeWeights(
   { vocabSize, ...widths }: ModelSize,
   file: string,

@@ -1,9 +1,9 @@
-/** Where weights and batches lie while a suite runs. */
+/** The folder for weights and batches while a suite runs. */
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 
-/** Calls `use` with the folder given, or with a temporary one that is removed afterwards. */
+/** Calls `use` with the given folder, or with a temporary one that is removed afterwards. */
 export async function withWorkFolder<T>(
   given: string | undefined,
   use: (folder: string) => Promise<T>,

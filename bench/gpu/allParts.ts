@@ -1,4 +1,4 @@
-/** The parts of a run, in their order: what later ones need, then what matters most. */
+/** The parts of a run in order: those that others need first, then by importance. */
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { runChild, runOurs } from '../child.js';
@@ -10,7 +10,7 @@ import type { Place } from './place.js';
 import { findTools, type Tools } from './tools.js';
 import { trainTurns } from './trainTurns.js';
 
-/** Their limits are for the usual time of a run, and grow and shrink with it. */
+/** The time limits are for the usual duration of a run, and scale with it. */
 export function allParts(options: GpuOptions): Part[] {
   const share = options.limit / usualLimit;
   return partsInUsualTime(options).map((part) => ({ ...part, limit: part.limit * share }));
@@ -22,7 +22,7 @@ function partsInUsualTime(options: GpuOptions): Part[] {
   const device = rehearse ? 'cpu' : 'cuda';
   let tools: Tools | null = null;
   const place = (): Place => {
-    if (tools === null) throw new Error('the tools were not looked for');
+    if (tools === null) throw new Error('the part tools has not run');
     return { repository, tree, output, python, rehearse, device, tools };
   };
   return [
@@ -31,7 +31,7 @@ function partsInUsualTime(options: GpuOptions): Part[] {
       limit: 60,
       run: async (seconds) => {
         tools = await findTools({ python, gpu: programs, rehearse }, seconds);
-        // What the package opens: this PyTorch, and CUDA where it is what is measured.
+        // What the package opens: this PyTorch, and CUDA if that is what is measured.
         process.env['TORCHFORMER_LIBTORCH'] = tools.folder;
         process.env['TORCHFORMER_CUDA'] = rehearse ? '0' : '1';
         return tools;

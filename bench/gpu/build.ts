@@ -10,26 +10,26 @@ export interface Build {
   readonly configureSeconds: number;
   readonly compileSeconds: number;
   readonly jobs: number;
-  /** Bytes of each file that was made. */
+  /** Size of each file that was built, in bytes. */
   readonly files: Readonly<Record<string, number>>;
 }
 
 export interface BuildPlaces {
   readonly repository: string;
   readonly tree: string;
-  /** Of what cmake and ninja write. */
+  /** Log of what cmake and ninja print. */
   readonly log: string;
 }
 
 /** Of an H200. */
 const rehearsedCapability = '9.0';
 
-/** Where the results lie: where the package looks for them. */
+/** The output folder: where the package looks for its binaries. */
 export function builtFolder(tree: string): string {
   return join(tree, 'build/Release');
 }
 
-/** @throws Error with the end of what the build wrote */
+/** @throws Error with the last lines of the build's output */
 export async function build(
   { repository, tree, log }: BuildPlaces,
   tools: Tools,
@@ -41,7 +41,7 @@ export async function build(
     logged(command, args, {
       log,
       seconds: (end - performance.now()) / 1000,
-      // CMake asks Node where the header packages are; they are not beside the checkout.
+      // CMake asks Node.js where the header packages are; they are not in the checkout.
       environment: { NODE_PATH: join(tree, 'node_modules') },
     });
   const configureSeconds = await run(tools.cmake, [
@@ -50,7 +50,7 @@ export async function build(
     `-DTORCHFORMER_LIBTORCH=${tools.folder}`,
     `-DTORCHFORMER_OUTPUT=${builtFolder(tree)}`,
     `-DNODE_EXE=${process.execPath}`,
-    // Another compiler's warning is no reason to waste a run.
+    // A warning of another compiler must not waste a run.
     '-DTORCHFORMER_WERROR=OFF',
     ...cudaDefinitions(tools),
   ]);
@@ -58,14 +58,14 @@ export async function build(
   const names = (await readdir(builtFolder(tree))).filter((name) => /\.(node|so)$/.test(name));
   const lacking = expectedFiles(tools).filter((name) => !names.includes(name));
   if (lacking.length > 0)
-    throw new Error(`the build made no ${lacking.join(' and no ')}; see ${log}`);
+    throw new Error(`the build did not produce ${lacking.join(' and ')}; see ${log}`);
   const sizes = await Promise.all(
     names.map(async (name) => [name, (await stat(join(builtFolder(tree), name))).size] as const),
   );
   return { configureSeconds, compileSeconds, jobs: tools.cores, files: Object.fromEntries(sizes) };
 }
 
-/** What has to come out of the build. */
+/** The files that the build must produce. */
 export function expectedFiles({ nvcc }: Pick<Tools, 'nvcc'>): string[] {
   return [
     'torchformer.node',
@@ -75,7 +75,7 @@ export function expectedFiles({ nvcc }: Pick<Tools, 'nvcc'>): string[] {
   ];
 }
 
-/** Our kernels, for the GPU that is here alone: each further kind costs compile time. */
+/** Our kernels, only for the GPU of this machine: each further architecture costs compile time. */
 export function cudaDefinitions({ nvcc, gpu }: Pick<Tools, 'nvcc' | 'gpu'>): string[] {
   if (nvcc === null) return ['-DTORCHFORMER_CUDA=OFF'];
   const architecture = (gpu?.capability ?? rehearsedCapability).replace('.', '');
@@ -86,7 +86,7 @@ export function cudaDefinitions({ nvcc, gpu }: Pick<Tools, 'nvcc' | 'gpu'>): str
   ];
 }
 
-/** Runs a command, its output added to the log; the seconds it took. */
+/** Runs a command and appends its output to the log. @returns the seconds it took */
 async function logged(
   command: string,
   args: readonly string[],
@@ -95,7 +95,7 @@ async function logged(
   const start = performance.now();
   const output = createWriteStream(log, { flags: 'a' });
   output.write(`$ ${[command, ...args].join(' ')}\n`);
-  // A group of its own, so that the compilers end with it.
+  // In a separate process group, so that the compilers end with it.
   const child = spawn(command, args, {
     env: { ...process.env, ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -120,10 +120,10 @@ async function logged(
   process.off('exit', kill);
   output.end();
   await finished(output);
-  if (late) throw new Error(`${command}: not done after ${seconds.toFixed(0)} s; see ${log}`);
+  if (late) throw new Error(`${command}: not finished after ${seconds.toFixed(0)} s; see ${log}`);
   if (code !== 0) {
     const lines = (await readFile(log, 'utf8')).trimEnd().split('\n').slice(-15);
-    throw new Error(`${command}: exit code ${code}; its last lines:\n${lines.join('\n')}`);
+    throw new Error(`${command}: exit code ${code}; last lines:\n${lines.join('\n')}`);
   }
   return (performance.now() - start) / 1000;
 }

@@ -1,4 +1,4 @@
-/** Batches of the sizes on a GPU. */
+/** Batches for the GPU sizes. */
 import { SeededRandom } from 'torchformer';
 import type { IdPair } from '../trainJob.js';
 import type { GpuSize } from './gpuSizes.js';
@@ -6,7 +6,7 @@ import type { GpuSize } from './gpuSizes.js';
 /**
  * The first `count` batches of the pairs.
  *
- * @throws Error when the pairs do not make so many
+ * @throws Error if there are not enough pairs
  */
 export function cutBatches(
   pairs: readonly IdPair[],
@@ -26,13 +26,13 @@ function byPairs(pairs: readonly IdPair[], size: number): IdPair[][] {
   );
 }
 
-/** Full batches of pairs of like length, in a random order, the same at every call. */
+/** Full batches of pairs of similar length, in a random order that is the same in every call. */
 function byTokens(pairs: readonly IdPair[], tokens: number): IdPair[][] {
   const sorted = [...pairs].sort((a, b) => longerSide(a) - longerSide(b));
   const batches: IdPair[][] = [];
   let batch: IdPair[] = [];
   for (const pair of sorted) {
-    // Sorted, so this pair is the longest of the batch: padding counts as tokens do.
+    // Sorted, so this pair is the longest of the batch: padding counts like tokens.
     if ((batch.length + 1) * longerSide(pair) > tokens) {
       batches.push(batch);
       batch = [];
@@ -43,7 +43,7 @@ function byTokens(pairs: readonly IdPair[], tokens: number): IdPair[][] {
   return batches;
 }
 
-/** Positions that the pair takes: all of its source, its target without the last id. */
+/** Positions that the pair needs: its source, and its target without the last id. */
 function longerSide({ src, tgt }: IdPair): number {
   return Math.max(src.length, tgt.length - 1);
 }

@@ -1,12 +1,12 @@
-/** How the time of a run is shared out. */
+/** How the time of a run is divided. */
 
-/** A part is not begun with less than this many seconds: it would only be cut off. */
+/** A part is not started with fewer seconds left: it would only be interrupted. */
 export const leastSeconds = 3;
 
-/** Seconds kept back for ending what runs and for writing the results. */
+/** Seconds reserved for stopping processes and writing the results. */
 export const reserve = 5;
 
-/** The end of a run, by which every part must be done. */
+/** The end of a run, by which every part must be finished. */
 export class Deadline {
   readonly #end: number;
   readonly #now: () => number;
@@ -20,12 +20,12 @@ export class Deadline {
     this.#end = now() + limit;
   }
 
-  /** Seconds that are left, the reserve taken off; never below 0. */
+  /** Remaining seconds without the reserve; never below 0. */
   remaining(): number {
     return Math.max(0, this.#end - this.#now() - reserve);
   }
 
-  /** Seconds that a part with a limit of its own may take; null when it is not worth beginning. */
+  /** Seconds that a part with this limit may take; null if it is not worth starting. */
   allow(limit: number): number | null {
     const allowed = Math.min(limit, this.remaining());
     return allowed < leastSeconds ? null : allowed;

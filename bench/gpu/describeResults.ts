@@ -6,7 +6,7 @@ import type { PartResult } from './parts.js';
 import type { Tools } from './tools.js';
 import type { TrainFindings } from './trainFindings.js';
 
-/** What a run has found. */
+/** The results of a run. */
 export interface Results {
   readonly rehearsal: boolean;
   /** So far. */
@@ -14,10 +14,10 @@ export interface Results {
   readonly parts: readonly PartResult[];
 }
 
-/** Markdown: how every part ended, then what it found. */
+/** Markdown: the status of every part, then its results. */
 export function describeResults({ rehearsal, seconds, parts }: Results): string {
   const head = rehearsal
-    ? 'Rehearsal on the CPU with tiny sizes: no figure here tells anything of a GPU.'
+    ? 'Rehearsal on the CPU with tiny sizes: no figure here says anything about a GPU.'
     : 'torchformer on a GPU';
   const ended = parts.map(({ name, status, seconds: taken, reason }) => [
     name,
@@ -54,7 +54,7 @@ function describeTools({ torch, cuda, python, gpu, cores }: Tools): string {
   return `${device}, ${cores} cores; PyTorch ${torch} with CUDA ${cuda ?? 'none'}, Python ${python}`;
 }
 
-/** The largest errors of each op and dtype; the cases that failed one by one. */
+/** The largest errors of each op and dtype, and each failed case. */
 function describeParity({ cases, failed, records }: ParityFindings): string {
   const groups = [...new Set(records.map(({ op, dtype }) => `${op} ${dtype}`))];
   const rows = groups.map((group) => {
@@ -71,9 +71,11 @@ function describeParity({ cases, failed, records }: ParityFindings): string {
   const faults = records
     .filter(({ passed }) => !passed)
     .map(({ op, dtype, options, fault, error, gradientError }) =>
-      [`- ${op} ${dtype}`, options, fault ?? `error ${error}, of gradients ${gradientError}`].join(
-        ': ',
-      ),
+      [
+        `- ${op} ${dtype}`,
+        options,
+        fault ?? `error ${error}, gradient error ${gradientError}`,
+      ].join(': '),
     );
   return [
     `## parity of ops\n\n${cases} cases, ${failed} failed; largest errors:\n`,

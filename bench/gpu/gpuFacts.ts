@@ -1,4 +1,4 @@
-/** Prints a line of JSON: what the package tells of the GPU. Fails with the reason when there is none. */
+/** Prints what the package reports about the GPU as one line of JSON. Without one, fails with the reason. */
 import { cuda } from 'torchformer';
 
 const [major, minor] = cuda.capability();

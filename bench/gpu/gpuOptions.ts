@@ -3,29 +3,29 @@ import { Command, InvalidArgumentError } from 'commander';
 import { resolve } from 'node:path';
 
 export interface GpuOptions {
-  /** Where the results go. */
+  /** Folder for the results. */
   readonly output: string;
-  /** On the CPU, with tiny sizes: whether all of it works before a GPU is at hand. */
+  /** Runs on the CPU with tiny sizes, to check that everything works before a GPU is available. */
   readonly rehearse: boolean;
-  /** Seconds in which everything has to be done. */
+  /** Seconds in which everything must be finished. */
   readonly limit: number;
-  /** Given by the script: the checkout, what was unpacked, and the Python with PyTorch. */
+  /** Set by the script: the checkout, the unpacked files, and the Python with PyTorch. */
   readonly repository: string;
   readonly tree: string;
   readonly python: string;
 }
 
-/** Seconds that a run may take unless told otherwise: machines are lent for ten minutes. */
+/** Default limit of a run in seconds: it fits into ten minutes of machine time. */
 export const usualLimit = 525;
 
-/** @throws CommanderError, its message printed, for a fault in the arguments */
+/** @throws CommanderError for invalid arguments, after printing its message */
 export function parseGpuOptions(args: readonly string[]): GpuOptions {
   const program = new Command('bash bench/gpu/run.sh')
     .description('Builds, checks and measures torchformer on a machine with a GPU.')
     .argument('<carried>', 'folder that bench/gpu/prepare.cjs made')
     .argument('<output>', 'folder for results.json and results.txt')
     .option('--rehearse', 'on the CPU with tiny sizes', false)
-    .option('--limit <seconds>', 'in which everything has to be done', seconds, usualLimit)
+    .option('--limit <seconds>', 'time in which everything must be finished', seconds, usualLimit)
     .requiredOption('--repository <folder>', 'given by the script')
     .requiredOption('--tree <folder>', 'given by the script')
     .requiredOption('--python <program>', 'given by the script')

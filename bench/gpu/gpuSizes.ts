@@ -5,11 +5,11 @@ export interface GpuSize {
   readonly model: ModelSize;
   readonly corpus: 'multi30k' | 'tatoeba';
   /**
-   * Of a batch: so many pairs, or as many as make so many tokens on the longer side. In the latter
-   * pairs of like length share a batch, so that peers, which compute padding, have little of it.
+   * Size of a batch: a number of pairs, or a token budget for the longer side. With a budget, pairs of
+   * similar length share a batch, so that peers, which compute padding, have little of it.
    */
   readonly batch: { readonly pairs: number } | { readonly tokens: number };
-  /** What a batch is, in words. */
+  /** Description of a batch. */
   readonly about: string;
 }
 
@@ -38,11 +38,11 @@ export const gpuSizes: Readonly<Record<GpuSizeName, GpuSize>> = {
   },
 };
 
-/** Untimed steps of every turn, for what is chosen and allocated at the first use of a shape. */
+/** Untimed steps of every turn, in which kernels are chosen and memory is allocated for each shape. */
 export const warmupSteps = 3;
 
 /** Timed steps of every turn. */
 export const timedSteps = 10;
 
-/** Batches that are prepared: every turn takes the same ones. */
+/** Number of prepared batches: every turn uses the same ones. */
 export const batchCount = warmupSteps + timedSteps;

@@ -1,4 +1,4 @@
-"""One line of JSON: the PyTorch of this Python, where it is, and the GPU that it can use."""
+"""Prints one line of JSON: the PyTorch of this Python, its folder, and the GPU that it can use."""
 
 import json
 import platform
@@ -9,7 +9,7 @@ import torch
 
 
 def driver():
-    """The version of NVIDIA's driver; null where nvidia-smi does not tell."""
+    """The version of NVIDIA's driver; None if nvidia-smi does not report it."""
     command = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
     try:
         return subprocess.run(command, capture_output=True, text=True, timeout=20).stdout.split()[0]

@@ -1,4 +1,4 @@
-/** What bench/gpu/run.sh starts: all parts, and the results after each. */
+/** Started by bench/gpu/run.sh: runs all parts, and writes the results after each. */
 import { mkdir } from 'node:fs/promises';
 import { CommanderError } from 'commander';
 import { say } from '../report.js';
@@ -16,7 +16,7 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
 try {
   process.exitCode = await runAll(parseGpuOptions(process.argv.slice(2)));
 } catch (error) {
-  // Commander has printed its message already.
+  // Commander has already printed its message.
   if (error instanceof CommanderError) process.exitCode = error.exitCode;
   else {
     say(`failed: ${error instanceof Error ? error.message : String(error)}`);

@@ -1,5 +1,5 @@
 /**
- * Writes the batches that are carried to the machine with a GPU, `<size>.batches.json` each.
+ * Writes the batches to copy to the machine with a GPU, one `<size>.batches.json` for each size.
  *
  * Arguments: data folder, target folder.
  */

@@ -1,5 +1,5 @@
 /**
- * Writes the initial weights of a size; prints a line of JSON with the number of parameters.
+ * Writes the initial weights of a size and prints the number of parameters as one line of JSON.
  *
  * Arguments: size, file.
  */

@@ -1,9 +1,9 @@
-"""Times of the native ops, forward and backward, beside the ATen ops that they stand for.
+"""Times of the native ops, forward and backward, and of the ATen ops that they replace.
 
     python op_times.py --libraries folder --device cuda|cpu
 
-Prints a line of JSON. On a GPU the sizes are those of a batch of 25,000 tokens, and the clock is the
-GPU's; on the CPU they are tiny, for rehearsals. Ours and ATen run in turn; figures are medians.
+Prints one line of JSON. On a GPU the sizes are those of a batch of 25,000 tokens, timed by the GPU; on
+the CPU they are tiny, for rehearsals. Ours and ATen run in turn; results are medians.
 """
 
 import argparse
@@ -88,7 +88,7 @@ def subjects(ops, sizes, dtype, device):
         )
         return output.transpose(1, 2).reshape(n, d)
 
-    # All of one length, so that padding costs the other side nothing.
+    # All sequences have the same length, so that padding costs the other side nothing.
     yield (
         "packed_attention, causal",
         f"{sizes.sequences} of {length}, {sizes.heads} heads",
@@ -116,7 +116,7 @@ def once(function, inputs):
 
 
 def seconds(call, device):
-    """Of one call, by the device's own clock, over some in a row."""
+    """Seconds per call, timed by the device over several calls in a row."""
     if device == "cpu":
         start = time.perf_counter()
         for _ in range(CALLS):
@@ -132,7 +132,7 @@ def seconds(call, device):
 
 
 def medians(calls, device):
-    """Of each of the calls, all taking turns."""
+    """Median seconds of each of the calls, which run in turn."""
     for call in calls:
         for _ in range(WARMUP):
             call()
@@ -141,7 +141,7 @@ def medians(calls, device):
 
 
 def adam(ops, sizes, device):
-    """Row-sparse Adam beside a dense gradient and PyTorch's fused Adam."""
+    """Row-sparse Adam, compared with a dense gradient and PyTorch's fused Adam."""
     made = dict(dtype=torch.float32, device=device)
     weights = [torch.randn(sizes.table, sizes.width, **made) for _ in range(2)]
     means = [torch.zeros(sizes.table, sizes.width, **made) for _ in range(2)]

@@ -15,12 +15,12 @@ def load(folder, device):
 
 
 def exact():
-    """float32 products in float32: PyTorch's default for matrices, but not for all it does."""
+    """Computes float32 products in float32: PyTorch's default for matrices, but not for all ops."""
     torch.backends.cuda.matmul.allow_tf32 = False
     torch.backends.cudnn.allow_tf32 = False
 
 
 def op_names():
-    """All ops of ours but the references."""
+    """All of our ops except the references."""
     names = {s.name for s in torch._C._jit_get_all_schemas() if s.name.startswith("torchformer::")}
     return sorted(n.split("::")[1] for n in names if not n.endswith("_reference"))

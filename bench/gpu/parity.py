@@ -1,9 +1,9 @@
-"""Every native op on a device against the CPU: values and gradients, in every dtype it has.
+"""Compares every native op on a device with the CPU: values and gradients, in every supported dtype.
 
     python parity.py --libraries folder --device cuda|cpu --records file.jsonl
 
-Writes a line of JSON for each case to the file, as it goes, and prints one with the counts. With the
-device cpu the fused ops are held to their references, for rehearsals.
+Writes one line of JSON per case to the file while running, and prints one with the counts. With the
+device cpu, the fused ops are compared with their references, for rehearsals.
 """
 
 import argparse

@@ -1,6 +1,6 @@
 /**
- * A small model on a device and on the CPU: ten losses of a training, and greedy translations.
- * Prints a line of JSON.
+ * Compares a small model on a device and on the CPU: ten losses of training, and greedy translations.
+ * Prints one line of JSON.
  *
  * Arguments: file of batches, device.
  */
@@ -20,7 +20,7 @@ import { largestRelativeDifference } from '../statistics.js';
 import type { BatchFile } from '../trainJob.js';
 import { gpuSizes } from './gpuSizes.js';
 
-/** Relative, between losses on the device and on the CPU. */
+/** Relative tolerance between losses on the device and on the CPU. */
 const tolerances = { float32: 1e-5, bfloat16: 1e-3 } as const;
 
 const [file, device] = process.argv.slice(2) as [string, Device];
@@ -48,14 +48,14 @@ async function losses(where: Device, dtype: keyof typeof tolerances): Promise<nu
     specialIds,
     learningRate: 5e-4,
     reporter: null,
-    // float32 is the model's own.
+    // float32 is the model's own dtype.
     ...(dtype === 'float32' ? {} : { dtype }),
   });
   const { history } = await trainer.fit(freshBatches().slice(0, comparedLosses), { epochs: 1 });
   return history.steps.map(({ loss }) => loss);
 }
 
-/** Translations of the first batch by the model, wherever it is. */
+/** Translations of the first batch by the model, on the model's device. */
 async function translations(model: Transformer, where: Device): Promise<number[][]> {
   const [batch] = freshBatches();
   const { src, srcMask } = batch!;
@@ -77,7 +77,7 @@ for (const dtype of ['float32', 'bfloat16'] as const) {
     await losses('cpu', dtype),
   );
   differences[dtype] = difference;
-  // Also with NaN.
+  // Also true for NaN.
   if (!(difference <= tolerances[dtype])) {
     faults.push(
       `${dtype} losses differ by ${difference.toExponential(1)}, not ${tolerances[dtype]}`,
@@ -85,7 +85,7 @@ for (const dtype of ['float32', 'bfloat16'] as const) {
   }
 }
 
-// Trained for a while, so that a choice is not between words that are all as probable.
+// Trained for some steps, so that the choice is not between equally probable words.
 const model = freshModel();
 const trainer = new Trainer(model, { specialIds, learningRate: 3e-3, reporter: null });
 await trainer.fit(freshBatches, { epochs: 8 });

@@ -4,21 +4,21 @@ import { join } from 'node:path';
 import { runChild } from '../child.js';
 import { PartFailed } from './parts.js';
 
-/** A case in one dtype: a line that parity.py writes. */
+/** A case in one dtype: one line written by parity.py. */
 export interface ParityRecord {
   readonly op: string;
   readonly options: string;
   readonly dtype: string;
   readonly passed: boolean;
-  /** Against float64 on the CPU, relative to the largest number expected. */
+  /** Compared with float64 on the CPU, relative to the largest expected value. */
   readonly error?: number;
   readonly tolerance?: number;
   readonly gradientError?: number;
   readonly gradientTolerance?: number;
-  /** Of the same op on the CPU. */
+  /** Error of the same op on the CPU. */
   readonly cpuError?: number;
   readonly cpuGradientError?: number;
-  /** Why there are no errors. */
+  /** Why the errors could not be computed. */
   readonly fault?: string;
 }
 
@@ -37,7 +37,7 @@ export interface ParityPlaces {
   readonly output: string;
 }
 
-/** @throws PartFailed with the records, when a case failed or the program did not come to its end */
+/** @throws PartFailed with the records if a case failed or the program did not finish */
 export async function parityOfOps(
   { python, programs, libraries, device, output }: ParityPlaces,
   seconds: number,
@@ -59,7 +59,7 @@ export async function parityOfOps(
   return findings;
 }
 
-/** Those that are complete: the program may have been ended in the middle of a line. */
+/** The complete records: the program may have been stopped in the middle of a line. */
 async function readRecords(file: string): Promise<ParityRecord[]> {
   const text = await readFile(file, 'utf8').catch(() => '');
   return text

@@ -1,4 +1,4 @@
-"""Row-sparse Adam: some steps on the device against the same in float64 on the CPU."""
+"""Row-sparse Adam: several steps on the device, compared with the same in float64 on the CPU."""
 
 import torch
 

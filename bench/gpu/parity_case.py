@@ -1,11 +1,11 @@
-"""A case of parity: an op on the device against its reference in float64 on the CPU."""
+"""A parity case: an op on the device, compared with its reference in float64 on the CPU."""
 
 from dataclasses import dataclass, field
 
 import torch
 
-# Of outputs, against the largest number expected; of gradients, against the largest of any gradient of
-# the case. Half types round every result to 8 or 11 bits, and products of rounded ones add to that.
+# Of outputs, relative to the largest expected value; of gradients, relative to the largest gradient of
+# the case. Half types round every result to 8 or 11 bits, and products of rounded values add to that.
 TOLERANCES = {
     torch.float64: (1e-12, 1e-11),
     torch.float32: (1e-5, 1e-4),
@@ -40,7 +40,7 @@ class Case:
 
 def results(case, function, dtype, device):
     """Outputs and gradients on the CPU."""
-    # All dtypes see the same numbers: those that the checked one can hold.
+    # All dtypes get the same numbers: those that the checked dtype can represent.
     inputs = [t.to(dtype[0]).to(dtype[1]).to(device).requires_grad_() for t in case.inputs]
     constants = [t.to(device) for t in case.constants]
     outputs = case.call(function, *inputs, *constants)
@@ -97,7 +97,7 @@ def check(case, ops, dtype, device):
         expected = results(case, reference, (dtype, torch.float64), "cpu")
         value, whole, gradient = errors(results(case, op, (dtype, dtype), device), expected)
         tolerance, gradient_tolerance = TOLERANCES[torch.bfloat16 if case.rounds else dtype]
-        # Of rounded logits, another one may be the best.
+        # Rounded logits may have a different maximum.
         rounded = dtype in HALF or case.rounds
         allowed = max(2, case.inputs[0].shape[0] // 20) if rounded else 0
         record.update(
@@ -107,7 +107,7 @@ def check(case, ops, dtype, device):
             gradientTolerance=gradient_tolerance,
             passed=value <= tolerance and gradient <= gradient_tolerance and whole <= allowed,
         )
-        # Beside it, what the CPU's own kernels make of it; in half types they take too long.
+        # Also the error of the CPU's own kernels; in half types they take too long.
         if device != "cpu" and dtype == torch.float32:
             on_cpu = errors(results(case, op, (dtype, dtype), "cpu"), expected)
             record.update(cpuError=on_cpu[0], cpuGradientError=on_cpu[2])

@@ -27,7 +27,7 @@ ROUNDING = dict(dtypes=(torch.float32,), rounds=True)
 
 
 def norm_cases():
-    # A width that no vector has, and the model's own.
+    # A width that is not a multiple of any vector, and the model's own width.
     for rows, width in (((5, 7), 33), ((700,), 512)):
         x, scale, shift = rand(*rows, width, seed=1), rand(width, seed=2), rand(width, seed=3)
         for sample, outside in itertools.product((False, True), repeat=2):
@@ -134,7 +134,7 @@ def packed_attention_cases():
                 "packed_attention",
                 f"{name}, {heads} heads, p {p}" + ", causal" * causal,
                 inputs,
-                # The offsets are on the CPU whatever the device.
+                # The offsets are on the CPU for every device.
                 lambda f, q, k, v, o=offsets, h=heads, c=causal, p=p: f(
                     q, k, v, *o, h, c, p, generator=seeded()
                 ),
@@ -210,7 +210,7 @@ def linear_cases():
 
 
 def linear_cross_entropy_cases():
-    # More rows than a chunk has, and classes that no multiple of 64 are.
+    # More rows than a chunk has, and a number of classes that is not a multiple of 64.
     for rows, d, classes in ((7, 16, 33), (600, 256, 2003)):
         x, w, b = rand(rows, d, seed=1), rand(classes, d, seed=2) / d**0.5, rand(classes, seed=3)
         target = torch.randint(1, classes, (rows,), generator=torch.Generator().manual_seed(4))

@@ -82,7 +82,7 @@ def look(subject, ops, dtype, device):
 
     def seed_all(seed):
         generator.manual_seed(seed)
-        # That of the GPU, which libtorch's attention kernels draw from.
+        # The GPU's random state, which libtorch's attention kernels use.
         torch.manual_seed(seed)
 
     def drawn(seed):
@@ -94,7 +94,7 @@ def look(subject, ops, dtype, device):
     mask = first.detach().double().cpu().flatten()
     kept = mask != 0
     share = 1 - kept.double().mean().item()
-    # Five standard deviations of the share of so many draws.
+    # Five standard deviations of the share for this number of draws.
     bound = 5 * (P * (1 - P) / kept.numel()) ** 0.5
     assert abs(share - P) < bound, f"{share:.4f} are dropped, not {P} ± {bound:.4f}"
     survivor = value / (1 - P)
@@ -103,7 +103,7 @@ def look(subject, ops, dtype, device):
     assert torch.equal(drawn(1), first), "the same seed gives another mask"
     assert not torch.equal(drawn(2), first), "another seed gives the same mask"
 
-    # The op is linear in x, so its output on x and its gradient of x know the same mask.
+    # The op is linear in x, so its output and its gradient of x use the same mask.
     seed_all(1)
     x = x.detach().requires_grad_()
     output = function(x)

@@ -1,10 +1,10 @@
-/** Participants that live through the whole benchmark and take steps in turn. */
+/** Participants that run during the whole benchmark and take steps in turn. */
 import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { ChildFailed, environment, reasonIn } from '../child.js';
 import type { TrainResult } from '../trainJob.js';
 
-/** Steps on `count` of the job's batches from number `first` on. */
+/** Steps on `count` of the job's batches, starting at number `first`. */
 export interface StepsRequest {
   readonly first: number;
   readonly count: number;
@@ -12,7 +12,7 @@ export interface StepsRequest {
 
 /** The answer. */
 export interface StepsResult extends TrainResult {
-  /** Most bytes of tensors on the GPU so far. */
+  /** Peak bytes of tensors on the GPU so far. */
   readonly peakDevice?: number;
 }
 
@@ -28,7 +28,7 @@ export class Participant {
     this.name = name;
     this.#child = spawn(command, args, { env: environment(), stdio: 'pipe' });
     process.once('exit', this.#kill);
-    // A process that cannot be started, or that has ended, is told of by `answer`.
+    // `answer` reports a process that cannot be started or has exited.
     this.#child.on('error', (error) => (this.#errors += `Error: ${error.message}\n`));
     this.#child.stdin.on('error', () => undefined);
     this.#child.stderr.setEncoding('utf8').on('data', (text: string) => (this.#errors += text));
@@ -36,9 +36,9 @@ export class Participant {
   }
 
   /**
-   * Waits for the first line, which says that model and batches are there.
+   * Waits for the first line, which reports that model and batches are ready.
    *
-   * @throws ChildFailed when it ends instead, or takes longer
+   * @throws ChildFailed if it exits instead, or takes longer
    */
   async ready(seconds: number): Promise<void> {
     await this.#answer(seconds);
@@ -65,7 +65,7 @@ export class Participant {
     clearTimeout(timer);
     if (line === null) throw new ChildFailed(`no answer within ${seconds.toFixed(0)} s`);
     if (line.done === true) {
-      // What it wrote last may still be on its way.
+      // Its last output may not have arrived yet.
       await new Promise((resolve) => setTimeout(resolve, 100));
       throw new ChildFailed(`it ended: ${reasonIn(this.#errors)}`);
     }

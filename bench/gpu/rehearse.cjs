@@ -1,7 +1,7 @@
-// `node bench/gpu/rehearse.cjs --python <python> [--output <folder>] [--limit <s>]`: bench/gpu/run.sh --rehearse as it would
-// run elsewhere: on a copy of the files that git knows, with the carried folder that prepare.cjs made, and
-// without this machine's Node.js. The Python must have the PyTorch to rehearse with. A machine with few cores
-// gets more time than one with a GPU: `--limit <seconds>`, 1500 by default.
+// `node bench/gpu/rehearse.cjs --python <python> [--output <folder>] [--limit <seconds>]`: runs
+// bench/gpu/run.sh --rehearse as on another machine: on a copy of the files that git tracks, with the folder
+// that prepare.cjs made, and without this machine's Node.js. The Python must have PyTorch. The default limit
+// is 1500 seconds, as a machine with few cores needs more time than one with a GPU.
 'use strict';
 const { execFileSync, spawnSync } = require('node:child_process');
 const fs = require('node:fs');
@@ -21,7 +21,7 @@ main(async () => {
   const work = fs.mkdtempSync(path.join(os.tmpdir(), 'torchformer-rehearsal-'));
   try {
     const bytes = copyTree(path.join(work, 'copy'));
-    say(`the copy has ${(bytes / 1e6).toFixed(1)} MB with the carried folder`);
+    say(`the copy has ${(bytes / 1e6).toFixed(1)} MB including bench/gpu/carry`);
     const output = path.resolve(values.output ?? path.join(root, 'build/rehearsal'));
     const start = performance.now();
     const { status } = spawnSync(
@@ -29,7 +29,7 @@ main(async () => {
       ['bench/gpu/run.sh', 'bench/gpu/carry', output, '--rehearse', '--limit', values.limit],
       { cwd: path.join(work, 'copy'), stdio: 'inherit', env: environment(work, values.python) },
     );
-    say(`done after ${((performance.now() - start) / 1000).toFixed(0)} s`);
+    say(`finished after ${((performance.now() - start) / 1000).toFixed(0)} s`);
     process.stdout.write(fs.readFileSync(path.join(output, 'results.txt'), 'utf8'));
     if (status !== 0) throw new StepFailed(`exit code ${status}`);
   } finally {
@@ -37,7 +37,7 @@ main(async () => {
   }
 });
 
-/** What git tracks or would track, and the carried folder; their bytes. */
+/** Copies the files that git tracks or would track, and bench/gpu/carry. @returns their size in bytes */
 function copyTree(target) {
   const list = execFileSync('git', ['ls-files', '-z', '-co', '--exclude-standard'], { cwd: root });
   const files = list.toString().split('\0').filter(Boolean);
@@ -53,7 +53,7 @@ function copyTree(target) {
   return bytes;
 }
 
-/** A PATH of links to all programs but those of Node.js, and no variable that would help. */
+/** A PATH with links to all programs except those of Node.js, and no variables that would help. */
 function environment(work, python) {
   const programs = path.join(work, 'programs');
   fs.mkdirSync(programs);

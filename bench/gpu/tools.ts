@@ -1,10 +1,10 @@
-/** Part `tools`: what the machine has to have. */
+/** Part `tools`: checks what the machine must provide. */
 import { accessSync, constants } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { runChild } from '../child.js';
 
-/** What PyTorch tells of itself and of the GPU: the line of machine.py. */
+/** What PyTorch reports about itself and the GPU: the line printed by machine.py. */
 export interface TorchFacts {
   readonly python: string;
   readonly torch: string;
@@ -28,15 +28,15 @@ export interface Tools extends TorchFacts {
   readonly nvcc: string | null;
 }
 
-/** What brings each program that may be missing. */
+/** How to install each program that may be missing. */
 const remedies = {
   cmake: 'install CMake 3.22 or newer (pip has it as cmake)',
   ninja: 'install Ninja (pip has it as ninja)',
-  'c++': 'install a compiler for C++20, such as g++ 12, or name one in CXX',
-  nvcc: 'install the CUDA toolkit, or put the folder with nvcc in the PATH or its toolkit in CUDA_HOME',
+  'c++': 'install a C++20 compiler, such as g++ 12, or set CXX to one',
+  nvcc: 'install the CUDA toolkit, add the folder with nvcc to the PATH, or set CUDA_HOME to the toolkit',
 } as const;
 
-/** @throws Error that names everything that is missing, each with the way out */
+/** @throws Error that lists everything that is missing, each with the fix */
 export async function findTools(
   { python, gpu, rehearse }: { python: string; gpu: string; rehearse: boolean },
   seconds: number,
@@ -50,19 +50,19 @@ export async function findTools(
   };
   const faults = (Object.keys(found) as (keyof typeof found)[])
     .filter((name) => found[name] === null && !(name === 'nvcc' && rehearse))
-    .map((name) => `there is no ${name}: ${remedies[name]}`);
+    .map((name) => `${name} was not found: ${remedies[name]}`);
   const facts = await runChild<TorchFacts>(python, [join(gpu, 'machine.py')], { seconds }).catch(
     (error: unknown) => {
       faults.push(
-        `${python} cannot import torch (${(error as Error).message}): install PyTorch with CUDA, or name ` +
-          'another Python in TORCHFORMER_BENCH_PYTHON',
+        `${python} cannot import torch (${(error as Error).message}): install PyTorch with CUDA, or set ` +
+          'TORCHFORMER_BENCH_PYTHON to another Python',
       );
       return null;
     },
   );
   if (facts !== null && facts.gpu === null && !rehearse) {
     faults.push(
-      `PyTorch ${facts.torch} finds no GPU: install NVIDIA's driver and a PyTorch with CUDA, or rehearse ` +
+      `PyTorch ${facts.torch} finds no GPU: install the NVIDIA driver and PyTorch with CUDA, or rehearse ` +
         'on the CPU with --rehearse',
     );
   }
@@ -77,7 +77,7 @@ export async function findTools(
   };
 }
 
-/** Its path; null when neither the PATH nor these folders have it. */
+/** Its path; null if it is neither in the PATH nor in these folders. */
 export function findProgram(name: string, folders: readonly string[] = []): string | null {
   const places = [...(process.env['PATH'] ?? '').split(delimiter), ...folders].filter(Boolean);
   for (const place of places) {
@@ -86,7 +86,7 @@ export function findProgram(name: string, folders: readonly string[] = []): stri
       accessSync(file, constants.X_OK);
       return file;
     } catch {
-      // The next place may have it.
+      // It may be in the next folder.
     }
   }
   return null;

@@ -1,11 +1,11 @@
-/** What the parts `train …` find. */
+/** The results of the parts `train …`. */
 import type { ModelSize } from '../sizes.js';
 import type { Timing } from '../trainReport.js';
 import type { LossComparison } from './equality.js';
 import type { GpuSizeName } from './gpuSizes.js';
 
 export interface GpuTiming extends Timing {
-  /** Most bytes of tensors on the GPU; null where it cannot be told. */
+  /** Peak bytes of tensors on the GPU; null if unknown. */
   readonly peakDevice: number | null;
 }
 
@@ -18,7 +18,7 @@ export interface TrainFindings {
   readonly timing: readonly GpuTiming[];
   /** Timed turns of each participant. */
   readonly rounds: number;
-  /** Until torch.compile had made all it needs; null when it failed. */
+  /** Seconds until torch.compile had compiled everything; null if it failed. */
   readonly compileSeconds: number | null;
   /** By participant. */
   readonly failures: Readonly<Record<string, string>>;

@@ -1,4 +1,4 @@
-/** Parts `train …`: whole steps of ours and of the peers, in turn over the same batches. */
+/** Parts `train …`: complete training steps of ours and of the peers, in turn on the same batches. */
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ourProgram, runOurs } from '../child.js';
@@ -15,19 +15,19 @@ import type { GpuTiming, TrainFindings } from './trainFindings.js';
 const ours = ['ours float32', 'ours bfloat16'] as const;
 type Name = (typeof ours)[number] | 'seed' | 'tuned' | 'compiled';
 
-/** A participant with all its graphs made, and how long that took. */
+/** A participant with all its graphs compiled, and how long that took. */
 interface Compiled {
   readonly participant: Participant;
   readonly seconds: number;
 }
 
-/** Turns of every participant, if the time allows. */
+/** Turns of every participant, if time permits. */
 const mostRounds = 3;
 
-/** Seconds that are kept for the turns: compiling may not take them. */
+/** Seconds reserved for the turns, which compilation must not use up. */
 const secondsForTurns = 25;
 
-/** @throws PartFailed with what was found, when a participant failed or losses differ */
+/** @throws PartFailed with the results so far if a participant failed or losses differ */
 export async function trainTurns(
   size: GpuSizeName,
   place: Place,
@@ -79,7 +79,7 @@ class Turns {
       seed: 1,
     };
     const timed: TrainJob = { ...job, dropout: 0.1 };
-    // Compiling takes longest, and disturbs nothing that is timed while losses are compared.
+    // Compilation takes longest; while losses are compared it disturbs no timing.
     const compiled = this.#compile(timed);
     const equality = await this.#compareLosses({ ...job, dropout: 0 });
     const timing = await this.#time(timed, compiled);
@@ -94,7 +94,7 @@ class Turns {
     };
   }
 
-  /** Ends all processes that still run. */
+  /** Stops all processes that are still running. */
   end(): void {
     for (const participant of this.#running) participant.end();
   }
@@ -117,7 +117,7 @@ class Turns {
     return compareLosses(losses);
   }
 
-  /** Null when it failed. */
+  /** Null if it failed. */
   async #compile(job: TrainJob): Promise<{ participant: Participant; seconds: number } | null> {
     const participant = await this.#start('compiled', job);
     if (participant === null) return null;
@@ -135,7 +135,7 @@ class Turns {
     );
     const compiled = await compiling;
     const all = [...started, compiled?.participant ?? null].filter((each) => each !== null);
-    // What is chosen, loaded and allocated at the first use of each shape.
+    // Kernels are chosen and loaded, and memory is allocated, at the first use of each shape.
     for (const participant of started)
       if (participant) await this.#turn(participant, 0, batchCount);
     const turns: (TimedRound & { result: StepsResult })[] = [];
@@ -188,7 +188,7 @@ class Turns {
     return this.#noteFailure(participant, () => participant.steps({ first, count }, seconds));
   }
 
-  /** A participant that fails is noted, and has no further turns. */
+  /** Records a participant that fails; it gets no further turns. */
   async #noteFailure<T>(participant: Participant, run: () => Promise<T>): Promise<T | null> {
     try {
       return await run();

@@ -16,7 +16,7 @@ void printCalls(int rounds) {
   std::vector<c10::IValue> stack;
   const std::vector<Work> works = {
       [&] { at::add(a, b); },
-      // As the bridge calls: arguments on a stack that is used again.
+      // As in the bridge: arguments on a stack that is reused.
       [&] {
         stack.clear();
         stack.emplace_back(a);
@@ -31,7 +31,7 @@ void printCalls(int rounds) {
   };
   const char* const ways[] = {"at::add", "callBoxed of aten::add.Tensor",
                               "at::add without recording gradients"};
-  // Short calls: more rounds cost nothing.
+  // The calls are short, so more rounds cost nothing.
   const std::vector<Timing> timings = timingsOf(works, 5 * rounds);
   for (size_t i = 0; i < works.size(); i++) {
     std::printf("%s{\"way\":\"%s\",", i == 0 ? "[" : ",", ways[i]);

@@ -14,7 +14,7 @@ int main(int count, char** arguments) {
     std::fputs("usage: native ROUNDS THREADS\n", stderr);
     return 2;
   }
-  // As the addon's loader sets it, before the first allocation.
+  // Set as in the addon's loader, before the first allocation.
   setenv("THP_MEM_ALLOC_ENABLE", "1", 0);
   try {
     const int rounds = std::stoi(arguments[1]);

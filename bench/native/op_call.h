@@ -12,7 +12,7 @@ namespace torchformer::bench {
 
 using Keywords = std::map<std::string, c10::IValue>;
 
-// The results, one after the other.
+// The results, one after another.
 inline std::vector<c10::IValue> callOp(const std::string& name,
                                        const std::vector<c10::IValue>& positional,
                                        const Keywords& keywords = {}) {

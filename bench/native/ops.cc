@@ -13,7 +13,7 @@ namespace {
 
 using Tensors = std::vector<at::Tensor>;
 
-// As suite `modules` has them.
+// As in suite `modules`.
 constexpr int64_t kSentences = 50, kLongest = 20, kWidth = 512, kInner = 2048, kHeads = 8;
 constexpr int64_t kVocabulary = 8000;
 constexpr double kDropout = 0.1;
@@ -21,7 +21,7 @@ constexpr double kDropout = 0.1;
 struct OpCase {
   std::string op;
   std::string what;
-  // The tensors that get gradients, which are the first arguments.
+  // The tensors that receive gradients, which are the first arguments.
   Tensors inputs;
   std::vector<c10::IValue> others;
   Keywords keywords;
@@ -40,7 +40,7 @@ Tensors forwardAndBackward(const std::string& op, const OpCase& each, const at::
   return results;
 }
 
-// Largest difference, as a part of the largest value of its tensor.
+// Largest difference, relative to the largest value of its tensor.
 double differenceOf(const Tensors& a, const Tensors& b) {
   double largest = 0;
   for (size_t i = 0; i < a.size(); i++) {
@@ -51,7 +51,7 @@ double differenceOf(const Tensors& a, const Tensors& b) {
   return largest;
 }
 
-// Sentences of half to all of the longest length, one after the other.
+// Sentences of half to the full maximum length, one after another.
 at::Tensor makeOffsets() {
   std::vector<int64_t> offsets = {0};
   for (int64_t i = 0; i < kSentences; i++) {
@@ -112,7 +112,7 @@ void printFigure(bool first, const char* op, const std::string& what, const char
   std::printf(",\"difference\":%.3g}", difference);
 }
 
-// The update of an embedding of which a step uses some rows has a dense op as its measure.
+// The update of an embedding of which a step uses some rows is compared with a dense op.
 void printAdamRows(int rounds) {
   const at::NoGradGuard noGrad;
   const at::Tensor ids = at::randperm(kVocabulary).slice(0, 0, 500);

@@ -1,15 +1,15 @@
-// The parts of the program; each prints a JSON array of its figures.
+// The parts of the program; each prints a JSON array of its results.
 #pragma once
 
 namespace torchformer::bench {
 
-// Each op, forward and backward, beside the composition of plain ops that it stands for.
+// Each op, forward and backward, compared with the plain ops that it replaces.
 void printOps(int rounds);
 
-// What the dispatcher takes for one small op: the floor of any bridge.
+// The dispatcher's time for one small op: a lower bound for any bridge.
 void printCalls(int rounds);
 
-// Matrix products of a training step by both libraries.
+// Matrix products of a training step in both libraries.
 void printProducts(int rounds);
 
 }  // namespace torchformer::bench

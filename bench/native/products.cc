@@ -13,7 +13,7 @@ namespace {
 struct Product {
   const char* what;
   int64_t rows, inner, columns;
-  // Products of this shape that are made one after the other.
+  // Products of this shape that run one after another.
   int count;
 };
 
@@ -30,7 +30,7 @@ constexpr Product kProducts[] = {
     {"generator, V 151,643, 256 rows", 256, 512, 151643, 1},
 };
 
-// The door to oneDNN's float32 products, which takes the second matrix transposed.
+// The entry point to oneDNN's float32 products, which takes the second matrix transposed.
 at::Tensor oneDnnProduct(const at::Tensor& a, const at::Tensor& weight) {
   return callOp("mkldnn::_linear_pointwise",
                 {a, weight, c10::IValue(), "none", c10::List<std::optional<at::Scalar>>(), ""})[0]

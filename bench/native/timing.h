@@ -1,4 +1,4 @@
-// A small stopwatch: runs pieces of work in turn, so that a busy moment hits all of them.
+// A small stopwatch: runs pieces of work in turn, so that other load affects all of them.
 #pragma once
 
 #include <algorithm>
@@ -18,17 +18,18 @@ inline double secondsOf(const Work& work, int calls) {
   return time.count() / calls;
 }
 
-// How many calls make a measurement that the clock and a busy moment do not spoil.
+// Number of calls per measurement, so that the clock's resolution and other load matter little.
 inline int callsFor(const Work& work) {
   constexpr double kLongEnough = 0.005;
-  // The first call allocates, and makes what is kept for later ones.
+  // The first call allocates memory and fills caches for later ones.
   work();
   int calls = 1;
   while (calls < (1 << 20) && secondsOf(work, calls) * calls < kLongEnough) calls *= 2;
   return calls;
 }
 
-// Seconds of a call. A shortest far below the median tells of other programs.
+// Seconds per call. A shortest time far below the median indicates that other programs were
+// running.
 struct Timing {
   double median, shortest;
 };

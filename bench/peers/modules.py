@@ -72,7 +72,7 @@ def largest_difference(name, module, prefix, call, arguments, given):
     differences = []
     for key, value in found.items():
         expected = given[f"{name}/{key}"]
-        # A key's bias has a gradient of zero but for rounding: gradients share one measure.
+        # The gradient of a key bias is zero except for rounding, so all gradients share one scale.
         largest = expected.abs().max() if key == "output" else scale
         differences.append(((value - expected).abs().max() / largest).item())
     return max(differences)
@@ -99,7 +99,7 @@ def measure(job, variant):
         except Exception as error:
             if variant != "compiled":
                 raise
-            # Without a C++ compiler, for one; the other participants still count.
+            # For example without a C++ compiler; the other participants can still run.
             errors[name] = f"torch.compile failed: {str(error).strip().splitlines()[0]}"
     answer(seconds=seconds, difference=difference, errors=errors)
 

@@ -84,7 +84,7 @@ class Training:
         self.model = build_model(job).to(self.device)
         self.body, self.row_loss = self.model, row_loss
         if variant == "compiled":
-            # Every batch has other lengths, and a graph for each would take minutes.
+            # Every batch has different lengths, and a graph for each would take minutes.
             self.body = torch.compile(self.model, dynamic=True)
             self.row_loss = torch.compile(row_loss, dynamic=True)
         fused = {} if self.seed else {"fused": True}
