@@ -1,6 +1,6 @@
 {
-  # The way in for node-gyp. CMakeLists.txt holds the sources; the output named here never exists,
-  # so that CMake decides each time what is out of date.
+  # The entry point for node-gyp. CMakeLists.txt lists the sources; the output named here never exists,
+  # so that CMake always decides what is out of date.
   "targets": [
     {
       "target_name": "torchformer",

@@ -13,7 +13,7 @@ export default tseslint.config(
       'lib/tensor/generated/',
       // Declarations for plain JavaScript: the compiler checks them.
       '**/*.d.{cts,mts}',
-      // Users' files, compiled by a test under users' settings.
+      // Example user projects, compiled by a test with users' settings.
       'tests/types/consumers/',
       '**/*.cjs',
     ],
@@ -34,7 +34,7 @@ export default tseslint.config(
         'error',
         { considerDefaultExhaustiveForUnions: true },
       ],
-      // Numbers and bigints in messages are what the messages are about.
+      // Messages often contain numbers and bigints.
       '@typescript-eslint/restrict-template-expressions': [
         'error',
         { allowNumber: true, allowBoolean: true, allowNullish: true },
@@ -43,7 +43,7 @@ export default tseslint.config(
         'error',
         { selector: 'TSEnumDeclaration', message: 'Use a union of string literals.' },
       ],
-      // What a base class declares for its subclasses, and what is left out by `...rest`.
+      // Parameters that a base class declares for its subclasses, and properties excluded by `...rest`.
       '@typescript-eslint/no-unused-vars': [
         'error',
         { argsIgnorePattern: '^_', ignoreRestSiblings: true },
@@ -54,7 +54,7 @@ export default tseslint.config(
     },
   },
   {
-    // Plain JavaScript: what the compiler does not check, the typed rules cannot either.
+    // Plain JavaScript: the compiler does not check it, so the typed rules do not apply.
     files: ['**/*.js', '**/*.mjs'],
     extends: [tseslint.configs.disableTypeChecked],
     rules: { 'no-console': 'off' },
@@ -64,7 +64,7 @@ export default tseslint.config(
     rules: {
       'no-console': 'off',
       '@typescript-eslint/no-non-null-assertion': 'off',
-      // Tests hand wrong values to functions on purpose, and stand in for asynchronous ones.
+      // Tests pass invalid values deliberately, and replace asynchronous functions with synchronous ones.
       '@typescript-eslint/no-unsafe-assignment': 'off',
       '@typescript-eslint/no-unsafe-member-access': 'off',
       '@typescript-eslint/no-unsafe-return': 'off',

@@ -1,20 +1,20 @@
 import { defineConfig, mergeConfig } from 'vitest/config';
 import ordinary from './vitest.config.js';
 
-/** What cannot be told about the sanitized build, or is told as well without it. */
+/** Tests that do not apply to the sanitized build, or gain nothing from it, each with the reason. */
 const left: Record<string, string> = {
   'tests/types/**': 'compiles declarations; no native code runs',
-  'tests/install/**': 'is about the files of the ordinary build and the packages made of them',
-  'tests/process/brokenInstallation.test.ts': 'breaks copies of the ordinary build on purpose',
-  'tests/process/setup/*.test.ts': 'downloads and unpacks; no native code but the bootstrap runs',
-  'tests/process/doctor.test.ts': 'tells about the ordinary build, its place and its symbols',
+  'tests/install/**': 'checks the files of the ordinary build and the packages made from them',
+  'tests/process/brokenInstallation.test.ts': 'breaks copies of the ordinary build deliberately',
+  'tests/process/setup/*.test.ts': 'downloads and unpacks; the only native code that runs is the bootstrap',
+  'tests/process/doctor.test.ts': 'reports the ordinary build, its location and its symbols',
   'tests/process/load.test.ts': 'loads made-up libraries and copies of the ordinary build',
   'tests/process/interruptedSaves.test.ts':
-    'kills processes that write files; no native code of ours',
-  'tests/e2e/readme.test.ts': 'runs the blocks of the guides, which take minutes when instrumented',
-  'tests/e2e/troubleshooting.test.ts': 'causes the faults that users have with the ordinary build',
+    'kills processes that write files; runs none of our native code',
+  'tests/e2e/readme.test.ts': 'runs the examples of the guides, which take minutes when instrumented',
+  'tests/e2e/troubleshooting.test.ts': 'triggers the errors that users see with the ordinary build',
   'tests/unit/native/copies.test.ts':
-    'tells the copies of loops apart by fused sums, which the compiler makes from -O2 on only',
+    'distinguishes the copies of loops by fused sums, which the compiler only makes from -O2 on',
   'tests/leak/**': 'measures memory, which the quarantine of freed blocks distorts',
 };
 
