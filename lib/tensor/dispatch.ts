@@ -2,6 +2,7 @@
  * Calls of dispatcher ops by name. Every computation of the package passes through here:
  * TypeScript → `call` → native/bind → dispatcher → kernel.
  */
+import { AsyncResource } from 'node:async_hooks';
 import { nativeAddon } from '../runtime/native/load.js';
 import { TorchError } from '../runtime/errors.js';
 import { describe } from '../runtime/options.js';
@@ -9,7 +10,6 @@ import type { AtenOps, TorchformerOps } from './generated/opTypes.js';
 import type { BoundOp, NativeAddon } from './native.js';
 import { callBound, shareCallFrame } from './callFrame.js';
 import { namingDevices } from './mixedDevices.js';
-import { currentScope } from './scope.js';
 import { makeTensor, slotOf, useFreeSlot } from './slot.js';
 import type { Tensor } from './tensor.js';
 
@@ -43,6 +43,12 @@ function warnOnce(message: string): void {
   process.emitWarning(message, 'TorchWarning');
 }
 
+/** What native code does for a call later, in the call's async context: its scope among others. */
+function captureContext(): (call: () => void) => void {
+  const resource = new AsyncResource('torchformer');
+  return (call) => resource.runInAsyncScope(call);
+}
+
 let addon: NativeAddon | undefined;
 
 /** The addon of this environment, loaded and initialized at first use. @internal */
@@ -55,6 +61,7 @@ export function native(): NativeAddon {
       TorchError,
       FloatScalar,
       warn: warnOnce,
+      captureContext,
     });
     shareCallFrame(frame);
     useFreeSlot((slot) => loaded.freeSlot(slot));
@@ -122,14 +129,9 @@ export function callTensors(op: string, ...args: unknown[]): Tensor[] {
  * the promise settles.
  */
 export async function callAsync(op: string, ...args: unknown[]): Promise<unknown> {
-  // The result is made in a callback outside this call's async context: the scope that is
-  // current now has to adopt it.
-  const scope = currentScope();
   const bound = boundOp(op);
   try {
-    const result = await bound.async(...args);
-    scope?.adopt(result);
-    return result;
+    return await bound.async(...args);
   } catch (error) {
     throw namingDevices(error, op, bound, args);
   }

@@ -57,6 +57,8 @@ export interface NativeAddon {
     FloatScalar: new (value: number) => { readonly value: number };
     /** Hears libtorch's warnings. */
     warn: (message: string) => void;
+    /** A function that calls another one in the async context that is current now. */
+    captureContext: () => (call: () => void) => void;
   }): ArrayBuffer;
 
   /** Names of all registered ops, `namespace::name` or `namespace::name.overload`. */

@@ -61,6 +61,8 @@ struct Environment {
   Napi::FunctionReference errorClass;
   Napi::FunctionReference floatScalarClass;
   Napi::FunctionReference warn;
+  // Gives a function that calls another one in the async context that is current now.
+  Napi::FunctionReference captureContext;
   TensorTable tensors;
   // Lies in `frameBuffer`.
   CallFrame* frame = nullptr;

@@ -36,6 +36,7 @@ Napi::Value initialize(const Napi::CallbackInfo& info) {
   environment.errorClass = referenceTo(classes, "TorchError");
   environment.floatScalarClass = referenceTo(classes, "FloatScalar");
   environment.warn = referenceTo(classes, "warn");
+  environment.captureContext = referenceTo(classes, "captureContext");
   environment.slotOf = referenceTo(classes, "slotOf");
   environment.makeTensor = referenceTo(classes, "makeTensor");
   auto buffer = Napi::ArrayBuffer::New(info.Env(), sizeof(CallFrame));

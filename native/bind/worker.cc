@@ -60,7 +60,11 @@ struct Worker::LoopTask {
 struct Worker::Pending : LoopTask {
   Pending(Job given, Napi::Env env)
       : job(std::move(given)), deferred(Napi::Promise::Deferred::New(env)) {}
-  void run(Worker& worker) override { worker.settle(*this); }
+  void run(Worker& worker) override {
+    worker.inContext([&] { worker.settle(*this); });
+    worker.contexts_.pop_front();
+    if (worker.contexts_.empty()) worker.loop_.Unref(worker.environment_.env);
+  }
 
   Job job;
   Napi::Promise::Deferred deferred;
@@ -86,12 +90,14 @@ struct Worker::LoopCall : LoopTask {
       const std::lock_guard lock(worker.mutex_);
       if (state->abandoned) return;
     }
-    try {
-      const at::ThreadLocalStateGuard guard(state->caller);
-      state->call();
-    } catch (...) {
-      state->failure = std::current_exception();
-    }
+    worker.inContext([&] {
+      try {
+        const at::ThreadLocalStateGuard guard(state->caller);
+        state->call();
+      } catch (...) {
+        state->failure = std::current_exception();
+      }
+    });
     {
       const std::lock_guard lock(worker.mutex_);
       state->done = true;
@@ -107,7 +113,12 @@ Worker::Worker(Environment& environment) : environment_(environment) {
   loop_ = decltype(loop_)::New(env, "torchformer", 0, 1, this);
   // An idle thread must not keep the process alive.
   loop_.Unref(env);
-  environmentEnd_ = env.AddCleanupHook(+[](Worker* worker) { worker->stop(); }, this);
+  environmentEnd_ = env.AddCleanupHook(
+      +[](Worker* worker) {
+        worker->stop();
+        worker->contexts_.clear();
+      },
+      this);
   RunningWorkers::instance().add(this);
   thread_ = std::thread([this] { run(); });
 }
@@ -135,8 +146,9 @@ Napi::Value Worker::submit(Job job) {
   }
   auto pending = std::make_unique<Pending>(std::move(job), env);
   const Napi::Value promise = pending->deferred.Promise();
+  contexts_.push_back(Napi::Persistent(environment_.captureContext.Call({}).As<Napi::Function>()));
   // Pending work keeps the process alive.
-  if (unsettled_++ == 0) loop_.Ref(env);
+  if (contexts_.size() == 1) loop_.Ref(env);
   {
     const std::lock_guard lock(mutex_);
     queue_.push_back(std::move(pending));
@@ -196,9 +208,23 @@ void Worker::onLoop(Napi::Env env, Napi::Function, Worker* worker, LoopTask* tas
   if (static_cast<napi_env>(env) != nullptr) owned->run(*worker);
 }
 
+// Not by Napi::AsyncContext: with it AsyncLocalStorage has no value from Node.js 24 on.
+void Worker::inContext(const std::function<void()>& call) {
+  bool hasRun = false;
+  const auto run = [&](const Napi::CallbackInfo&) {
+    hasRun = true;
+    call();
+  };
+  try {
+    contexts_.front().Call({Napi::Function::New(environment_.env, run)});
+  } catch (const Napi::Error&) {
+    // A thread that is being terminated runs no JS.
+  }
+  if (!hasRun) call();
+}
+
 void Worker::settle(Pending& pending) {
   Napi::Env env = environment_.env;
-  if (--unsettled_ == 0) loop_.Unref(env);
   if (!pending.failure) {
     try {
       environment_.showWarnings(pending.warnings);

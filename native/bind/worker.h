@@ -46,19 +46,25 @@ class Worker {
   void runOnLoop(std::function<void()> call);
 
  private:
-  // Something that another thread leaves to the event loop.
+  // Something that another thread leaves to the event loop. JS that it calls runs in the async
+  // context of the call whose job it belongs to: that call's scope gets the tensors made there.
   struct LoopTask;
   struct Pending;
   struct LoopCall;
 
   void run();
   void settle(Pending& pending);
+  // Runs `call` on the event loop in the async context of the call whose job is at work.
+  void inContext(const std::function<void()>& call);
   static void onLoop(Napi::Env env, Napi::Function, Worker* worker, LoopTask* task);
 
   Environment& environment_;
   Napi::Env::CleanupHook<void (*)(Worker*), Worker> environmentEnd_;
   Napi::TypedThreadSafeFunction<Worker, LoopTask, onLoop> loop_;
-  size_t unsettled_ = 0;
+  // For each call whose job is not settled a JS function that runs another one in the async context
+  // of that call. Jobs run and settle in order, so the first one is that of the job at work. Used
+  // on the event loop's thread alone.
+  std::deque<Napi::FunctionReference> contexts_;
 
   std::mutex mutex_;
   // Told of new jobs, of calls that the event loop has made, and of the end.

@@ -43,6 +43,7 @@ function probe(): void {
     TorchError,
     FloatScalar: class {} as never,
     warn: () => undefined,
+    captureContext: () => (call) => call(),
   });
   const { cpuCapability, float32Products, bfloat16Products } = addon.versions();
   tell({
