@@ -150,6 +150,8 @@ export interface NativeAddon {
   stopProfile(): { op: string; calls: number; milliseconds: number }[];
 
   memory(): { tensors: number; bytes: number; nativeBytes: number };
+  /** What the collector was told about memory of tensors, in all. */
+  reportedBytes(): number;
 
   /** Version facts of the loaded libtorch. */
   versions(): {

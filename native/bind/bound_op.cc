@@ -50,7 +50,7 @@ std::unique_ptr<BoundOp> bindOp(Environment& environment, const std::string& nam
   }
   const c10::FunctionSchema& schema = handle->schema();
   auto op = std::make_unique<BoundOp>(
-      BoundOp{&environment, qualifiedName(name, overload), *handle, {}, 0, {}, false, false});
+      BoundOp{&environment, qualifiedName(name, overload), *handle, {}, 0, {}});
   for (const c10::Argument& argument : schema.arguments()) {
     ArgumentPlan plan = planArgument(argument);
     if (plan.kind == ArgumentKind::unsupported && !plan.defaultValue && !plan.isOptional) {
@@ -67,9 +67,12 @@ std::unique_ptr<BoundOp> bindOp(Environment& environment, const std::string& nam
   }
   op->seedsOnCpu = op->handle.operator_name().getNamespace() == "torchformer";
   for (const c10::Argument& result : schema.returns()) {
-    op->resultArguments.push_back(argumentOfResult(schema, result));
+    const int argument = argumentOfResult(schema, result);
+    op->resultArguments.push_back(argument);
+    op->movesStorage |= argument >= 0 && op->arguments[argument].isKeywordOnly;
   }
   return op;
+  op->movesStorage |= op->handle.hasTag(at::Tag::inplace_view);
 }
 
 [[noreturn]] void refuseKeyword(const BoundOp& op, const std::string& key) {
@@ -151,10 +154,19 @@ torch::jit::Stack makeStack(const BoundOp& op, Environment& environment,
 }
 
 Napi::Value makeResults(const BoundOp& op, Environment& environment, const ArgumentValues& values,
+// Of a Tensor that an op has written to; it may have been disposed of meanwhile.
+void updateSlot(Environment& environment, const Napi::Value& value) {
+  TensorSlot* slot = slotOf(environment, value);
+  if (slot != nullptr && !slot->isFree()) updateReport(environment, *slot);
+}
+
                         torch::jit::Stack& stack) {
   const auto result = [&](size_t i) {
     const int argument = op.resultArguments[i];
-    if (argument >= 0 && !values[argument].IsEmpty()) return values[argument];
+    if (argument >= 0 && !values[argument].IsEmpty()) {
+      if (op.movesStorage) updateSlot(environment, values[argument]);
+      return values[argument];
+    }
     return makeResult(environment, std::move(stack[i]), op.handle.schema().returns()[i]);
   };
   if (stack.empty()) return environment.env.Undefined();

@@ -22,12 +22,15 @@ struct BoundOp {
   size_t positionalCount = 0;
   // For each result the argument that it is (in-place and `out` ops), or -1.
   std::vector<int> resultArguments;
+  // Whether a result that is an argument may have got another storage: by `set_`, `resize_`, or as
+  // `out`.
+  bool movesStorage = false;
   bool takesGenerator = false;
   // Whether a generator, if any, is the CPU's on every device.
   bool seedsOnCpu = false;
 };
 
-// Adds `listOps`, `overloads`, `bind` and `kernels` to the addon's exports.
+// Adds `listOps`, `overloads`, `bind`, `kernels` and `hasKernel` to the addon's exports.
 void exportDispatcherFunctions(Napi::Object exports);
 
 }  // namespace torchformer::bind

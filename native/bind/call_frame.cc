@@ -104,6 +104,8 @@ bool canUseFrame(const BoundOp& op) {
   if (op.takesGenerator || op.arguments.size() > CallFrame::kMostArguments) return false;
   const int argument = op.resultArguments[0];
   if (argument < 0) return true;
+  // The ordinary call looks at what has become of the argument.
+  if (op.movesStorage) return false;
   // A result that is an argument has to be one that every frame holds.
   const ArgumentPlan& plan = op.arguments[argument];
   return !plan.isKeywordOnly && !plan.isOptional && !plan.isList;

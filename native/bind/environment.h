@@ -13,7 +13,7 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <unordered_set>
+#include <unordered_map>
 #include <vector>
 
 #include "call_frame.h"
@@ -68,8 +68,9 @@ struct Environment {
   CallFrame* frame = nullptr;
   Napi::Reference<Napi::ArrayBuffer> frameBuffer;
   torch::jit::Stack spareStack;
-  // Storages whose size the collector knows: views of one must not count it again.
-  std::unordered_set<const void*> reportedStorages;
+  // By their address.
+  std::unordered_map<const void*, ReportedStorage> reportedStorages;
+  int64_t reportedBytes = 0;
   at::Generator generator;
   int threadCount;
   std::unique_ptr<Worker> worker;

@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <mutex>
+#include <unordered_set>
 
 #include "environment.h"
 #include "errors.h"
@@ -58,6 +59,11 @@ Napi::Value memory(const Napi::CallbackInfo& info) {
   return result;
 }
 
+Napi::Value reportedBytes(const Napi::CallbackInfo& info) {
+  return Napi::Number::New(info.Env(),
+                           static_cast<double>(Environment::of(info.Env()).reportedBytes));
+}
+
 }  // namespace
 
 void countNativeBytes() {
@@ -69,6 +75,9 @@ void countNativeBytes() {
   });
 }
 
-void exportMemoryFunctions(Napi::Object exports) { exportFunction<memory>(exports, "memory"); }
+void exportMemoryFunctions(Napi::Object exports) {
+  exportFunction<memory>(exports, "memory");
+  exportFunction<reportedBytes>(exports, "reportedBytes");
+}
 
 }  // namespace torchformer::bind

@@ -1,5 +1,7 @@
 #include "tensor_handle.h"
 
+#include <utility>
+
 #include "environment.h"
 #include "errors.h"
 #include "js_values.h"
@@ -7,25 +9,36 @@
 namespace torchformer::bind {
 namespace {
 
-// Tells the collector of memory that it cannot see, a storage once. Without that it would take a
-// JS object of some ten bytes for all there is to free.
+void reportBytes(Environment& environment, ReportedStorage& reported, int64_t bytes) {
+  if (reported.bytes == bytes) return;
+  const int64_t change = bytes - reported.bytes;
+  Napi::MemoryManagement::AdjustExternalMemory(environment.env, change);
+  environment.reportedBytes += change;
+  reported.bytes = bytes;
+}
+
+// Tells the collector of memory that it cannot see, a storage once, for as long as any slot has a
+// tensor of it. Without that it would take a JS object of some ten bytes for all there is to free.
 void reportStorage(Environment& environment, TensorSlot& slot) {
   // Below this size a report costs more than it tells.
   constexpr size_t kSmallest = 4096;
   if (!slot.tensor.has_storage()) return;
   const c10::Storage& storage = slot.tensor.storage();
   if (storage.nbytes() < kSmallest) return;
-  if (!environment.reportedStorages.insert(storage.unsafeGetStorageImpl()).second) return;
-  slot.reportedStorage = storage.unsafeGetStorageImpl();
-  slot.reportedBytes = static_cast<int64_t>(storage.nbytes());
-  Napi::MemoryManagement::AdjustExternalMemory(environment.env, slot.reportedBytes);
+  const void* address = storage.unsafeGetStorageImpl();
+  ReportedStorage& reported =
+      environment.reportedStorages.try_emplace(address, ReportedStorage{address}).first->second;
+  reportBytes(environment, reported, static_cast<int64_t>(storage.nbytes()));
+  reported.slots++;
+  slot.reported = &reported;
 }
 
 void withdrawReport(Environment& environment, TensorSlot& slot) {
-  if (slot.reportedStorage == nullptr) return;
-  environment.reportedStorages.erase(slot.reportedStorage);
-  slot.reportedStorage = nullptr;
-  Napi::MemoryManagement::AdjustExternalMemory(environment.env, -slot.reportedBytes);
+  if (slot.reported == nullptr) return;
+  ReportedStorage& reported = *std::exchange(slot.reported, nullptr);
+  if (--reported.slots > 0) return;
+  reportBytes(environment, reported, 0);
+  environment.reportedStorages.erase(reported.storage);
 }
 
 }  // namespace
@@ -34,6 +47,11 @@ int64_t holdTensor(Environment& environment, at::Tensor tensor) {
   const int64_t number = environment.tensors.add(std::move(tensor));
   reportStorage(environment, *environment.tensors.find(number));
   return number;
+}
+
+void updateReport(Environment& environment, TensorSlot& slot) {
+  withdrawReport(environment, slot);
+  reportStorage(environment, slot);
 }
 
 void releaseTensor(Environment& environment, int64_t number) {

@@ -13,6 +13,9 @@ struct Environment;
 // Puts `tensor` (which is defined) into the table; returns the number for its JS object.
 int64_t holdTensor(Environment& environment, at::Tensor tensor);
 
+// For a slot whose tensor may have another storage than before, or one of another size.
+void updateReport(Environment& environment, TensorSlot& slot);
+
 // Frees a native tensor now. Harmless for a slot that is free.
 void releaseTensor(Environment& environment, int64_t number);
 

@@ -13,12 +13,19 @@
 
 namespace torchformer::bind {
 
+// A storage that the collector of JS objects was told about, once for all tensors that share it.
+struct ReportedStorage {
+  const void* storage;
+  int64_t bytes = 0;
+  // Slots whose tensor has it.
+  int64_t slots = 0;
+};
+
 struct TensorSlot {
   // Undefined in a free slot.
   at::Tensor tensor;
-  // What the collector was told about memory outside its heap, and for which storage.
-  int64_t reportedBytes = 0;
-  const void* reportedStorage = nullptr;
+  // The storage as the collector knows it; null if it is small.
+  ReportedStorage* reported = nullptr;
   // The JS object that `grad` has given last, weakly: the same gradient is the same object.
   c10::TensorImpl* gradientImpl = nullptr;
   Napi::ObjectReference gradientObject;
