@@ -47,9 +47,7 @@ export interface GradientScaling {
  */
 export function hasRowUpdate({ dtype, device }: Tensor): boolean {
   if (dtype !== 'float32' && dtype !== 'float64') return false;
-  return (
-    device === 'cpu' || native().kernels('torchformer_device::adam_rows_', '').includes('CUDA')
-  );
+  return native().hasKernel('torchformer_device::adam_rows_', '', device);
 }
 
 /**

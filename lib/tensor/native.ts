@@ -67,8 +67,10 @@ export interface NativeAddon {
   overloads(name: string): string[];
   /** Throws TorchError ERR_UNKNOWN_OP. */
   bind(name: string, overload: string): BoundOp;
-  /** Dispatch keys with a kernel of their own for this op, e.g. ['CPU', 'Autograd[alias]']. */
+  /** The dispatcher's table of this op as PyTorch prints it, a line for each dispatch key. */
   kernels(name: string, overload: string): string;
+  /** Whether this op has a kernel that is registered for the device and no other kind of device. */
+  hasKernel(name: string, overload: string, device: string): boolean;
 
   /** Copies; `data`'s bytes are read as `dtype` (halves as 16-bit patterns, bool as bytes 0/1). */
   fromBytes(data: ArrayBufferView, shape: readonly number[], dtype: NativeDType): Tensor;

@@ -1,6 +1,7 @@
 #include "bound_op.h"
 
 #include <ATen/core/stack.h>
+#include <c10/core/TensorOptions.h>
 
 #include <array>
 #include <sstream>
@@ -71,8 +72,8 @@ std::unique_ptr<BoundOp> bindOp(Environment& environment, const std::string& nam
     op->resultArguments.push_back(argument);
     op->movesStorage |= argument >= 0 && op->arguments[argument].isKeywordOnly;
   }
-  return op;
   op->movesStorage |= op->handle.hasTag(at::Tag::inplace_view);
+  return op;
 }
 
 [[noreturn]] void refuseKeyword(const BoundOp& op, const std::string& key) {
@@ -153,13 +154,13 @@ torch::jit::Stack makeStack(const BoundOp& op, Environment& environment,
   return stack;
 }
 
-Napi::Value makeResults(const BoundOp& op, Environment& environment, const ArgumentValues& values,
 // Of a Tensor that an op has written to; it may have been disposed of meanwhile.
 void updateSlot(Environment& environment, const Napi::Value& value) {
   TensorSlot* slot = slotOf(environment, value);
   if (slot != nullptr && !slot->isFree()) updateReport(environment, *slot);
 }
 
+Napi::Value makeResults(const BoundOp& op, Environment& environment, const ArgumentValues& values,
                         torch::jit::Stack& stack) {
   const auto result = [&](size_t i) {
     const int argument = op.resultArguments[i];
@@ -258,11 +259,19 @@ Napi::Value overloads(const Napi::CallbackInfo& info) {
   return names;
 }
 
+std::unique_ptr<BoundOp> opOf(const Napi::CallbackInfo& info) {
+  return bindOp(Environment::of(info.Env()), stringOf(info[0], "op name"),
+                stringOf(info[1], "overload name"));
+}
+
 Napi::Value kernels(const Napi::CallbackInfo& info) {
-  const std::unique_ptr<BoundOp> op =
-      bindOp(Environment::of(info.Env()), stringOf(info[0], "op name"),
-             stringOf(info[1], "overload name"));
-  return Napi::String::New(info.Env(), op->handle.dumpComputedTable());
+  return Napi::String::New(info.Env(), opOf(info)->handle.dumpComputedTable());
+}
+
+Napi::Value hasKernel(const Napi::CallbackInfo& info) {
+  const c10::Device device(stringOf(info[2], "device"));
+  const auto key = c10::computeDispatchKey(std::nullopt, std::nullopt, device);
+  return Napi::Boolean::New(info.Env(), opOf(info)->handle.hasKernelForDispatchKey(key));
 }
 
 }  // namespace
@@ -272,6 +281,7 @@ void exportDispatcherFunctions(Napi::Object exports) {
   exportFunction<overloads>(exports, "overloads");
   exportFunction<bind>(exports, "bind");
   exportFunction<kernels>(exports, "kernels");
+  exportFunction<hasKernel>(exports, "hasKernel");
 }
 
 }  // namespace torchformer::bind
