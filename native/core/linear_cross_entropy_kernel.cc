@@ -27,18 +27,19 @@ TF_INLINE RowResult lossLoop(T* logits, const T* bias, int64_t classes, int64_t 
   // As argmax: of equal scores the first one counts.
   const bool isFirstBest =
       atTarget >= highest && std::find(logits, logits + target, highest) == logits + target;
-  T sum = 0;
-  T logitSum = 0;
-  if (smoothing > 0) {
-#pragma omp simd reduction(+ : logitSum)
-    for (int64_t i = 0; i < classes; ++i) logitSum += logits[i] - highest;
-  }
   // Sums of blocks: one float32 sum over a whole vocabulary would lose digits.
   constexpr int64_t block = 4096;
   double total = 0;
+  double logitSum = 0;
   for (int64_t start = 0; start < classes; start += block) {
     const int64_t end = std::min(classes, start + block);
-    sum = 0;
+    T sum = 0;
+    if (smoothing > 0) {
+#pragma omp simd reduction(+ : sum)
+      for (int64_t i = start; i < end; ++i) sum += logits[i] - highest;
+      logitSum += static_cast<double>(sum);
+      sum = 0;
+    }
 #pragma omp simd reduction(+ : sum)
     for (int64_t i = start; i < end; ++i) {
       const T e = vectorExp(logits[i] - highest);
@@ -51,9 +52,7 @@ TF_INLINE RowResult lossLoop(T* logits, const T* bias, int64_t classes, int64_t 
   const double count = static_cast<double>(classes);
   const double loss =
       static_cast<double>(1 - smoothing) * (logSum - static_cast<double>(atTarget - highest)) +
-      (smoothing > 0
-           ? static_cast<double>(smoothing) * (logSum - static_cast<double>(logitSum) / count)
-           : 0.0);
+      (smoothing > 0 ? static_cast<double>(smoothing) * (logSum - logitSum / count) : 0.0);
   if (wantsGradient) {
     const T factor = static_cast<T>(static_cast<double>(scale) / total);
     const T everywhere = scale * smoothing / static_cast<T>(count);
