@@ -12,14 +12,16 @@
 //   dx = (u - mean(u)) / spread - z * sum(u * z) / (m * r),  r = spread (inside) or std (outside)
 //   dscale = sum over rows of dy * z,   dshift = sum over rows of dy.
 // Saved:   input, scale and two numbers a row.
-// Population and inside takes libtorch's fused kernel, a fifth faster than ours on the CPU; the
-//   others take the device's kernel (norm.h), and plain ops with libtorch's autograd where there is
-//   none.
+// Population and inside takes libtorch's fused kernel on the CPU, where it is a fifth faster than
+//   ours; the others, and GPUs, take the device's kernel (norm.h). Where there is none, libtorch's
+//   kernel or plain ops with libtorch's autograd.
 // results: 'bfloat16' or 'float16' gives the output in that format, for a product that reads it
 //   next; input, scale and shift stay what they are, and so do their gradients.
 // Hazards: a row of equal values has std = 0, and d std / dx is 0 / 0 there: taken as 0, which
-//   leaves the finite (u - mean(u)) / spread. Half types are computed in float32, statistics kept
-//   in float32 too. Sample statistics do not exist for one feature: refused.
+//   leaves the finite (u - mean(u)) / spread. A row whose squares overflow is NaN, with NaN as its
+//   gradient: libtorch's kernel makes it NaN or zeros, by its width. Half types are computed in
+//   float32, statistics kept in float32 too. Sample statistics do not exist for one feature:
+//   refused.
 
 #include <ATen/TensorOperators.h>
 #include <ATen/core/LegacyTypeDispatch.h>
@@ -27,6 +29,8 @@
 #include <ATen/ops/native_layer_norm_backward.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include <algorithm>
+#include <limits>
 #include <string>
 
 #include "autograd.h"
@@ -80,7 +84,8 @@ at::Tensor fusedParameter(const at::Tensor& parameter) {
 bool isFused(const at::Tensor& input, const at::Tensor& scale, const Dialect& dialect,
              at::ScalarType outputType) {
   return !dialect.sampleStd && !dialect.epsOutside && input.size(-1) > 1 &&
-         outputType == input.scalar_type() && scale.scalar_type() == input.scalar_type();
+         outputType == input.scalar_type() && scale.scalar_type() == input.scalar_type() &&
+         (input.is_cpu() || !hasNormKernels(input));
 }
 
 struct Result {
@@ -88,6 +93,33 @@ struct Result {
   at::Tensor mean;    // [..., 1] from libtorch's kernel, [rows] from ours
   at::Tensor spread;  // as mean: 1 / spread from libtorch's kernel, the deviation from ours
 };
+
+template <typename T>
+bool allPositive(const at::Tensor& tensor) {
+  const auto* data = tensor.const_data_ptr<T>();
+  return std::all_of(data, data + tensor.numel(), [](T value) { return value > 0; });
+}
+
+/// What libtorch's kernel has found, with the rows whose squares overflow NaN. It has 0 or NaN for
+/// 1 / spread there, and sometimes where they are only near it, and zeros or NaN in the output.
+Result withOverflow(const Result& found, const at::Tensor& input, const at::Tensor& scale,
+                    const at::Tensor& shift, const Dialect& dialect, at::ScalarType outputType) {
+  const auto& reciprocal = found.spread;
+  if (!reciprocal.is_cpu()) {
+    // A GPU would have to be waited for.
+    constexpr auto nan = std::numeric_limits<double>::quiet_NaN();
+    const auto overflowed = reciprocal.eq(0);
+    return {found.output.masked_fill(overflowed, nan), found.mean,
+            reciprocal.masked_fill(overflowed, nan)};
+  }
+  if (reciprocal.scalar_type() == at::kDouble ? allPositive<double>(reciprocal)
+                                              : allPositive<float>(reciprocal)) {
+    return found;
+  }
+  const auto again = normForward(input, scale, shift, dialect.form(), outputType);
+  return {again.output, again.mean.view(found.mean.sizes()),
+          again.std.square().add_(dialect.eps).rsqrt_().view(reciprocal.sizes())};
+}
 
 /// Whether forwardPass and backwardPass can be used.
 bool hasKernel(const at::Tensor& input, const at::Tensor& scale, const Dialect& dialect,
@@ -100,7 +132,7 @@ Result forwardPass(const at::Tensor& input, const at::Tensor& scale, const at::T
   if (isFused(input, scale, dialect, outputType)) {
     auto [output, mean, reciprocal] = at::native_layer_norm(
         input, {input.size(-1)}, fusedParameter(scale), fusedParameter(shift), dialect.eps);
-    return {output, mean, reciprocal};
+    return withOverflow({output, mean, reciprocal}, input, scale, shift, dialect, outputType);
   }
   const auto found = normForward(input, scale, shift, dialect.form(), outputType);
   return {found.output, found.mean, found.std};

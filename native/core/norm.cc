@@ -3,10 +3,13 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
+#include <ATen/ops/isfinite.h>
+#include <ATen/ops/square.h>
 #include <ATen/ops/std.h>
 #include <ATen/ops/var.h>
 #include <ATen/ops/zeros.h>
 
+#include <limits>
 #include <tuple>
 
 #include "device_op.h"
@@ -203,12 +206,24 @@ DroppedSumNormGradients droppedSumNormBackward(const at::Tensor& gradOutput,
   return {dropped, {gradient, gradScale, gradShift}};
 }
 
+namespace {
+
+/// `spread` [..., 1] with NaN where the squares of the deviations overflow. at::var adds up in a
+/// wider type on the CPU and would hide that.
+at::Tensor checkedSpread(const at::Tensor& spread, const at::Tensor& deviations) {
+  const auto squares = at::square(deviations.detach()).sum({-1}, /*keepdim=*/true);
+  return spread.masked_fill(at::isfinite(squares).logical_not(),
+                            std::numeric_limits<double>::quiet_NaN());
+}
+
+}  // namespace
+
 at::Tensor composedNorm(const at::Tensor& input, const at::Tensor& scale, const at::Tensor& shift,
                         const NormForm& form, at::ScalarType outputType) {
   const auto x = widened(input);
   if (!form.centred) {
     const auto reciprocal = ((x * x).mean({-1}, /*keepdim=*/true) + form.eps).rsqrt();
-    return (x * reciprocal * widened(scale)).to(outputType);
+    return (x * checkedSpread(reciprocal, x) * widened(scale)).to(outputType);
   }
   const auto shifted = [&](const at::Tensor& scaled) {
     return (shift.defined() ? scaled + widened(shift) : scaled).to(outputType);
@@ -222,7 +237,7 @@ at::Tensor composedNorm(const at::Tensor& input, const at::Tensor& scale, const 
   const auto spread =
       form.epsOutside ? at::std(x, /*dim=*/{-1}, correction, /*keepdim=*/true) + form.eps
                       : (at::var(x, /*dim=*/{-1}, correction, /*keepdim=*/true) + form.eps).sqrt();
-  return shifted(widened(scale) * (x - mean) / spread);
+  return shifted(widened(scale) * (x - mean) / checkedSpread(spread, x - mean));
 }
 
 void defineNormDeviceOps(torch::Library& library) {

@@ -68,8 +68,9 @@ TF_INLINE Statistics<T> forwardLoop(const T* x, const T* scale, const T* shift, 
   if (form.centred) {
     mean = sumOf<T>(n, [=](int64_t i) TF_INLINE_LAMBDA { return x[i]; }) / static_cast<T>(n);
   }
-  const T squares =
+  T squares =
       sumOf<T>(n, [=](int64_t i) TF_INLINE_LAMBDA { return (x[i] - mean) * (x[i] - mean); });
+  squares += squares - squares;  // infinite: NaN
   const T std = std::sqrt(squares / form.divisor);
   const T reciprocal = T(1) / form.spreadOf(std);
   if (shift != nullptr) {

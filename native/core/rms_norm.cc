@@ -11,7 +11,8 @@
 //   the device has none. results: as in layer_norm.cc.
 // Hazards: a row of zeros has r = 1 / sqrt(eps): large but finite, so eps must be positive. The
 //   backward multiplies by r once and by z, never by r^3, which would overflow for a small eps.
-//   Half types are computed in float32, the statistics kept in float32 too.
+//   A row whose squares overflow is NaN. Half types are computed in float32, the statistics kept in
+//   float32 too.
 
 #include <ATen/TensorOperators.h>
 #include <ATen/core/LegacyTypeDispatch.h>

@@ -8,8 +8,8 @@
 //   the blocks' sums are added up in a fixed order by a second kernel. Rows over 1024 columns, or
 //   that cannot be read four numbers at once, get their column sums from a kernel of its own.
 // Hazards: a row of equal values has std = 0, where the second term of the gradient is 0 / 0: taken
-//   as 0. The sum of residual and dropped input is rounded before it is normed, because the
-//   backward pass sees it rounded.
+//   as 0. A row whose squares overflow is NaN. The sum of residual and dropped input is rounded
+//   before it is normed, because the backward pass sees it rounded.
 
 #include "norm_kernel.h"
 
@@ -131,7 +131,9 @@ __global__ void normForward(Rows all, Affine<C> affine, Out* output, C* means, C
 #pragma unroll
     for (int i = 0; i < Width; ++i) squares += (x.values[i] - mean) * (x.values[i] - mean);
   }
-  const C std = sqrt(Group::sum(squares) / form.divisor);
+  squares = Group::sum(squares);
+  squares += squares - squares;  // infinite: NaN
+  const C std = sqrt(squares / form.divisor);
   const C reciprocal = C(1) / form.spread(std);
 
   for (int64_t column = begin; column < columns; column += step) {

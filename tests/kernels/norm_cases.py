@@ -46,5 +46,26 @@ def add(types, size, form):
     case(f"norm of a dropped sum {name}", sum_norm)
 
 
+def add_overflow(dtype, columns, form):
+    """Rows whose squares are beyond the dtype of the statistics, among others."""
+    x = rand(4, columns, dtype=torch.float64)
+    x[1] = (1e154 if dtype == torch.float64 else 1e19) * (1 + torch.arange(columns) % 4)
+    x[3] = x[1] * 1e10
+    x = x.to(dtype)
+    statistics = torch.float64 if dtype == torch.float64 else torch.float32
+    scale, none = rand(columns).to(statistics), torch.zeros_like(x)
+
+    def run():
+        output, mean, std = device_ops.norm_forward(x, scale, None, EPS, *form, dtype)
+        backward = device_ops.norm_backward(x * 0 + 1, x, scale, mean, std, None, EPS, *form, True, True)
+        summed = device_ops.dropped_sum_norm_forward(x, 0.0, 0, None, none, scale, None, EPS, *form, dtype)
+        return output, std, *backward, *summed[1:2], summed[3]
+
+    case(f"norm of rows whose squares overflow {dtype}, {columns} columns, form {form}", run)
+
+
 for types, size, form in itertools.product(TYPES, SIZES, FORMS):
     add(types, size, form)
+for dtype, columns, form in itertools.product(
+        (torch.float32, torch.float64, torch.bfloat16), (4, 5, 64, 4100), FORMS):
+    add_overflow(dtype, columns, form)

@@ -35,6 +35,64 @@ def layer_norm_of_equal_values_has_a_finite_gradient():
         assert torch.isfinite(y).all() and torch.isfinite(x.grad).all(), (options, value)
 
 
+def rows_that_overflow(dtype, width):
+    """Five rows, of which the third and fourth have squares beyond the dtype of the statistics."""
+    size = (1e154 if dtype == torch.float64 else 1e19) * (1 if width > 3 else 3)
+    x = rand(5, width, dtype=torch.float64, grad=False)
+    x[2] = size * (1 + torch.arange(width) % 4)
+    x[3] = x[2] * torch.tensor([1.0, -1]).repeat(width)[:width]
+    return x.to(dtype).requires_grad_()
+
+
+def every_norm(dtype, width):
+    """Norms as functions of their rows and scale, with and without what stands around them."""
+    shift = torch.zeros(width, dtype=dtype)
+    residual = torch.zeros(5, width, dtype=dtype)
+    for suffix in ("", "_reference"):
+        op = lambda name, suffix=suffix: getattr(ops, name + suffix)
+        yield "rms_norm" + suffix, lambda x, a, f=op("rms_norm"): f(x, a)
+        for options in DIALECTS:
+            yield f"layer_norm{suffix} {options}", lambda x, a, f=op("layer_norm"), o=options: f(x, a, shift, **o)
+        for options in (*DIALECTS, dict(centred=False)):
+            b = shift if options.get("centred", True) else None
+            yield f"add_norm{suffix} {options}", lambda x, a, f=op("add_norm"), o=options, b=b: f(
+                x, residual, a, b, **o)[1]
+    if dtype != torch.float64:
+        yield "layer_norm to half", lambda x, a: ops.layer_norm(x, a, shift, results="bfloat16")
+
+
+@check
+def a_row_whose_squares_overflow_is_nan_in_every_norm_and_its_gradient():
+    """What F.layer_norm has for four numbers; for rows of 64 it has zeros, which nobody would notice."""
+    four = torch.tensor([1.0, 2, 3, 4]) * 1e19
+    assert torch.nn.functional.layer_norm(four, (4,)).isnan().all()
+    for dtype, width in itertools.product((torch.float32, torch.float64, torch.bfloat16), (3, 4, 64, 2052)):
+        for name, norm in every_norm(dtype, width):
+            x = rows_that_overflow(dtype, width)
+            scale = torch.ones(width, dtype=dtype, requires_grad=True)
+            y = norm(x, scale)
+            overflowed = torch.tensor([False, False, True, True, False])
+            what = f"{name}, {dtype}, {width}"
+            assert torch.equal(y.isnan(), overflowed[:, None].expand(5, width)), what
+            y.float().sum().backward()
+            assert x.grad[overflowed].isnan().all() and scale.grad.isnan().all(), what
+            assert torch.isfinite(x.grad[~overflowed]).all(), what
+            with torch.no_grad():
+                assert torch.equal(norm(x, scale).isnan(), y.isnan()), what
+
+
+@check
+def a_row_whose_squares_are_near_the_largest_number_is_computed():
+    x = torch.tensor([[1.0, 2, 3]]) * 1e19
+    expected = torch.tensor([[-1.2247449, 0, 1.2247449]])
+    one, zero = torch.ones(3), torch.zeros(3)
+    for function in (ops.layer_norm, ops.layer_norm_reference):
+        for options in ({}, dict(eps_outside=True)):
+            close(function(x, one, zero, **options), expected, 1e-6, str(options))
+        close(function(x, one, zero, results="bfloat16").float(), expected, 1e-2)
+    close(ops.add_norm(x, torch.zeros_like(x), one, zero)[1], expected, 1e-6)
+
+
 @check
 def layer_norm_equals_its_reference():
     for dtype, tolerance in TOLERANCE.items():
