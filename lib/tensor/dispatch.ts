@@ -207,7 +207,10 @@ function cachedProperties<T>(make: (name: string) => T): { readonly [name: strin
  *
  * Only kinds and counts of the arguments are checked here. A few ATen ops crash the process on
  * malformed arguments (such as `_embedding_bag_dense_backward`, `_segment_reduce_backward`);
- * the typed API and `torchformer::*` check every shape first.
+ * the typed API and `torchformer::*` check every shape first. What the numbers in a tensor on a GPU
+ * are, `torchformer::*` do not look at, since that would wait for the GPU: rows that a table does not
+ * have give NaN or are left out, but offsets of `packed_attention` beyond the rows read outside of
+ * the tensors. Keep such offsets on the CPU, where they are checked, or check them first.
  */
 export const ops = cachedProperties(opNamespace) as unknown as {
   /** PyTorch's own ops, by the names and overloads of their schemas. */

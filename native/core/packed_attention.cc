@@ -10,10 +10,11 @@
 // Backward: as there; the weights are computed again from the scores and log(sum(exp(scores))).
 // Saved:   query, key, value, the offsets, one number for each row and head, and the seed of the
 //   dropout mask.
-// On a GPU: libtorch's kernels (packed_attention_gpu.cc); float64 by the reference. Offsets may
-// then
-//   be on the GPU, with the lengths of the longest sequences beside them: nothing is read back.
+// On a GPU: libtorch's kernels (packed_attention_gpu.cc); float64 by the reference. Offsets may be
+//   on the GPU then, with the lengths of the longest sequences beside them: nothing is read back.
 // Hazards:
+//   - Offsets on a GPU are not looked at. Those beyond the rows read outside of the tensors, and
+//     lengths above the longest given leave rows unwritten: the caller has to have checked them.
 //   - A sequence without keys gives zeros, and no gradient.
 //   - The dropout mask is a function of (seed, query row, head, key): see row_dropout.h. The
 //     seed comes from the generator, one number a call.
