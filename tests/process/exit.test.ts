@@ -21,4 +21,13 @@ describe('a process that ends while native work goes on has its own exit code', 
       expect(runNode([child('exitInBackward')]).status).toBe(5);
     }
   });
+
+  it('process.exit waits for the native job that runs, and not for those behind it', () => {
+    const { status, output } = runNode([child('exitInLongJob')]);
+    expect(status).toBe(5);
+    const [alone, waited] = JSON.parse(output) as [number, number];
+    expect(waited).toBeGreaterThan(alone / 10);
+    // Fifty more would take that much.
+    expect(waited).toBeLessThan(alone * 10);
+  });
 });
