@@ -9,8 +9,12 @@ main(async () => {
   await prepare();
   buildNative(await ensureLibtorch(), { targets: ['torchformer_cuda_emulated'] });
   const python = process.env.PYTHON ?? 'python3';
-  const file = path.join(root, 'tests/kernels/test_kernels.py');
-  run(python, [file, path.join(root, 'build/Release'), ...process.argv.slice(2)], {
+  const libraries = path.join(root, 'build/Release');
+  const parts = process.argv.slice(2);
+  run(python, [path.join(root, 'tests/kernels/test_kernels.py'), libraries, ...parts], {
     stdio: 'inherit',
   });
+  if (parts.length > 0) return;
+  const table = path.join(root, 'tests/ops/check_ops.py');
+  run(python, [table, '--libraries', libraries, '--kernels', 'emulated'], { stdio: 'inherit' });
 });

@@ -61,7 +61,7 @@ function partsInUsualTime(options: GpuOptions): Part[] {
       limit: 100,
       needs: ['build'],
       run: (seconds) =>
-        parityOfOps({ python, programs, libraries: builtFolder(tree), device, output }, seconds),
+        parityOfOps({ python, repository, libraries: builtFolder(tree), device, output }, seconds),
     },
     {
       name: 'parity of a model',

@@ -9,12 +9,16 @@ the CPU they are tiny, for rehearsals. Ours and ATen run in turn; results are me
 import argparse
 import json
 import statistics
+import sys
 import time
 import warnings
+from pathlib import Path
 
 import torch
 
-from ops_library import exact, load
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests" / "ops"))
+
+from library import exact, load  # noqa: E402
 
 ROUNDS, CALLS, WARMUP = 5, 4, 3
 

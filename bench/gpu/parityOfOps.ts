@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { runChild } from '../child.js';
 import { PartFailed } from './parts.js';
 
-/** A case in one dtype: one line written by parity.py. */
+/** A case in one dtype: one line written by tests/ops/check_ops.py. */
 export interface ParityRecord {
   readonly op: string;
   readonly options: string;
@@ -30,21 +30,22 @@ export interface ParityFindings {
 
 export interface ParityPlaces {
   readonly python: string;
-  /** With parity.py. */
-  readonly programs: string;
+  /** The checkout, which has tests/ops. */
+  readonly repository: string;
   readonly libraries: string;
-  readonly device: string;
+  readonly device: 'cpu' | 'cuda';
   readonly output: string;
 }
 
 /** @throws PartFailed with the records if a case failed or the program did not finish */
 export async function parityOfOps(
-  { python, programs, libraries, device, output }: ParityPlaces,
+  { python, repository, libraries, device, output }: ParityPlaces,
   seconds: number,
 ): Promise<ParityFindings> {
   const file = join(output, 'parity.jsonl');
-  const args = ['--libraries', libraries, '--device', device, '--records', file];
-  const end = await runChild(python, [join(programs, 'parity.py'), ...args], { seconds }).then(
+  const program = join(repository, 'tests/ops/check_ops.py');
+  const args = ['--libraries', libraries, '--kernels', device, '--records', file];
+  const end = await runChild(python, [program, ...args], { seconds }).then(
     () => null,
     (error: unknown) => (error as Error).message,
   );

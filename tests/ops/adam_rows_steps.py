@@ -2,7 +2,7 @@
 
 import torch
 
-from parity_case import rand
+from case import rand
 
 ROWS, WIDTH, STEPS = 40, 48, 5
 SETTINGS = dict(lr=1e-3, beta1=0.9, beta2=0.98, eps=1e-9)

@@ -1,15 +1,18 @@
-"""The native ops in PyTorch, and the device they are checked on."""
+"""The native ops in PyTorch, with the kernels that are checked."""
 
 from pathlib import Path
 
 import torch
 
 
-def load(folder, device):
-    """torch.ops.torchformer, from the libraries in the folder."""
+def load(folder, kernels):
+    """torch.ops.torchformer, from the libraries in the folder. Kernels "emulated" take the place of the
+    CPU's own."""
     torch.ops.load_library(str(Path(folder) / "libtorchformer_core.so"))
     cuda = Path(folder) / "libtorchformer_cuda.so"
-    if device == "cuda" and cuda.exists():
+    if kernels == "emulated":
+        torch.ops.load_library(str(Path(folder) / "libtorchformer_cuda_emulated.so"))
+    elif kernels == "cuda" and cuda.exists():
         torch.ops.load_library(str(cuda))
     return torch.ops.torchformer
 

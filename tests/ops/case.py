@@ -1,4 +1,4 @@
-"""A parity case: an op on the device, compared with its reference in float64 on the CPU."""
+"""A case: an op on the device, compared with its reference in float64 on the CPU."""
 
 from dataclasses import dataclass, field
 
@@ -33,7 +33,7 @@ class Case:
     """More arguments: tensors that are ids or masks, moved to the device, given after the inputs."""
     dtypes: tuple = tuple(TOLERANCES)
     own_masks_on_gpu: bool = False
-    """Whether the GPU's kernels drop by random numbers of their own: then parity_dropout.py has to do."""
+    """Whether the GPU's kernels drop by random numbers of their own: then dropout_masks.py checks them."""
     rounds: bool = False
     """Whether float32 numbers are rounded to bfloat16 on the way, so that its tolerance holds."""
 

@@ -1,4 +1,4 @@
-"""The cases of parity: every op with every option.
+"""The cases: every op with every option.
 
 Masks of dropout are the same on all devices for a seed, so results with dropout can be compared too.
 """
@@ -7,7 +7,7 @@ import itertools
 
 import torch
 
-from parity_case import Case, rand
+from case import Case, rand
 
 P = 0.3
 """Dropout, where there is some."""
