@@ -9,6 +9,7 @@ import { keep, tidy } from '../tensor/scope.js';
 import type { Tensor } from '../tensor/tensor.js';
 import { where } from '../tensor/where.js';
 import { checkIds } from '../nn/check.js';
+import { checkEvalMode } from '../nn/module/modes.js';
 import type { Transformer } from '../nn/model/transformer.js';
 import { checkModel } from '../nn/model/checkModel.js';
 import { nonFiniteFault } from './nonFinite.js';
@@ -44,7 +45,7 @@ export interface Decoded {
  * @param src source ids, int64 `[B, S]`
  * @param srcMask bool `[B, 1, S]`, true where a token may be attended
  * @returns one entry a row, in their order
- * @throws TypeError for a fault in the arguments, or if the model is in training mode
+ * @throws TypeError for a fault in the arguments, or if the model, or a part of it, is in training mode
  * @throws RangeError if `maxLength` exceeds the position table
  * @throws TorchError ERR_NON_FINITE if the probabilities of a row are NaN or infinite, as after
  *   weights that are, or numbers beyond the range of float16; it names the row and the parameter
@@ -100,11 +101,7 @@ export async function searchGreedily(
   search: GreedySearch,
 ): Promise<Decoded[]> {
   const { owner, eos, maxLength, signal } = search;
-  if (model.training) {
-    throw new TypeError(
-      `${owner}: the model is in training mode, so dropout would change the result; call model.eval()`,
-    );
-  }
+  checkEvalMode(owner, model);
   signal?.throwIfAborted();
   if (src.shape[0] === 0) return [];
   const outputs = Array.from({ length: src.shape[0] as number }, (_, row) => ({

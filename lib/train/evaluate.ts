@@ -2,6 +2,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { checkModel } from '../nn/model/checkModel.js';
 import { isPackable, type Transformer } from '../nn/model/transformer.js';
+import { keepModes } from '../nn/module/modes.js';
 import {
   checkFunction,
   checkInteger,
@@ -44,8 +45,8 @@ export interface Evaluation {
 }
 
 /**
- * Computes the token-mean loss in eval mode and without gradients, then restores the mode that
- * the model was in. Between the batches the event loop gets a turn.
+ * Computes the token-mean loss in eval mode and without gradients, then restores the mode of each
+ * part of the model. Between the batches the event loop gets a turn.
  *
  * @throws TypeError, RangeError for a fault in the arguments, or what is no batch
  */
@@ -63,7 +64,7 @@ export async function evaluate(
   checkSignal(owner, 'signal', signal);
   if (onBatch !== undefined) checkFunction(owner, 'onBatch', onBatch);
   const packs = isPackable(model);
-  const wasTraining = model.training;
+  const restoreModes = keepModes(model);
   const batches = new BatchReader(owner, 'source', source, epoch);
   const mean = new TokenMean();
   let count = 0;
@@ -105,7 +106,7 @@ export async function evaluate(
     await take(pending);
     return state(false);
   } finally {
-    model.train(wasTraining);
+    restoreModes();
     await batches.close();
   }
 }

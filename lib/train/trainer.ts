@@ -6,6 +6,7 @@ import { checkModel } from '../nn/model/checkModel.js';
 import { modelVocabSize } from '../nn/model/modelVocabulary.js';
 import { Translator } from '../decode/translator.js';
 import { isPackable, type Transformer } from '../nn/model/transformer.js';
+import { isInEvalMode, keepModes } from '../nn/module/modes.js';
 import { structureOf } from '../io/modelStructure.js';
 import { Adam } from '../optim/adam.js';
 import type { Schedule } from '../optim/schedule.js';
@@ -72,6 +73,8 @@ export class Trainer {
   #epoch = 0;
   #step = 0;
   #fitting = false;
+  /** Puts the model into the modes of the latest epoch; null before the first. */
+  #restoreModes: (() => void) | null = null;
   /** Asked once an epoch: between epochs a model may get hooks or other modules. */
   #packs = false;
 
@@ -99,6 +102,11 @@ export class Trainer {
 
   /**
    * Trains for `epochs` more epochs. A second call goes on where the first ended.
+   *
+   * A model in eval mode is put into training mode. If only parts of it are in eval mode, they stay in
+   * it: `model.train(); model.encoder.eval()` trains the encoder without dropout. Freezing its weights
+   * is another matter, `requiresGrad: false`. Validation and samples run in eval mode and restore the
+   * mode of each part.
    *
    * @param train batches of each epoch
    * @throws TypeError, RangeError for a fault in the arguments, what is no batch, or while another
@@ -172,7 +180,7 @@ export class Trainer {
     let emptyBatches = 0;
     let skippedSteps = 0;
     let complete = false;
-    this.model.train();
+    this.#enterTraining();
     this.#packs = isPackable(this.model);
     const restoreEmbeddings =
       this.#ownOptimizer === null ? () => undefined : useSparseEmbeddings(this.model);
@@ -223,6 +231,18 @@ export class Trainer {
       skippedSteps,
       complete,
     };
+  }
+
+  /**
+   * Parts in eval mode beside others in training mode are meant so. A model wholly in eval mode was
+   * loaded, or used for something else since the last epoch.
+   */
+  #enterTraining(): void {
+    if (isInEvalMode(this.model)) {
+      if (this.#restoreModes === null) this.model.train();
+      else this.#restoreModes();
+    }
+    this.#restoreModes = keepModes(this.model);
   }
 
   #record(
@@ -346,6 +366,7 @@ export class Trainer {
   async #showSamples(): Promise<void> {
     const { samples = [], tokenizer, specialIds } = this.#options;
     if (samples.length === 0 || tokenizer === undefined || this.#reporter === null) return;
+    const restoreModes = keepModes(this.model);
     this.model.eval();
     try {
       const translator = new Translator(this.model, { tokenizer, specialIds });
@@ -354,7 +375,7 @@ export class Trainer {
         this.#reporter?.message(`  ${printable(text)} → ${printable(outputs[index] ?? '')}`);
       });
     } finally {
-      this.model.train();
+      restoreModes();
     }
   }
 

@@ -3,6 +3,7 @@ import { noGrad } from '../../tensor/autograd.js';
 import { tidy } from '../../tensor/scope.js';
 import type { Tensor } from '../../tensor/tensor.js';
 import type { AttentionModule } from './layerStack.js';
+import { keepModes } from '../module/modes.js';
 import { MultiHeadedAttention } from '../attention/multiHeadedAttention.js';
 import { Transformer } from './transformer.js';
 
@@ -53,7 +54,7 @@ export function attentionMaps(model: Transformer, input: AttentionMapsInput): At
     decoder: decoderLayers.map(({ selfAttn }) => checked(selfAttn)),
     source: decoderLayers.map(({ srcAttn }) => checked(srcAttn)),
   };
-  const modes = model.modules().map((module) => ({ module, training: module.training }));
+  const restoreModes = keepModes(model);
   const kept = new Map(
     Object.values(places)
       .flat()
@@ -75,7 +76,7 @@ export function attentionMaps(model: Transformer, input: AttentionMapsInput): At
       };
     });
   } finally {
-    for (const { module, training } of modes) module.training = training;
+    restoreModes();
     for (const [module, before] of kept) {
       module.attn?.dispose();
       Object.assign(module, before);

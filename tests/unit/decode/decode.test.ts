@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import {
   greedy,
+  makeModel,
   Module,
   paddingMask,
   tensor,
@@ -142,6 +143,18 @@ describe('greedy decoding', () => {
     ).rejects.toThrow(/training mode.*call model\.eval\(\)/);
     src.dispose();
     mask.dispose();
+  });
+
+  test('with a part in training mode is refused, too', async () => {
+    const model = makeModel(9, { N: 1, dModel: 4, dFf: 4, h: 1 }).eval();
+    model.decoder.layers.at(0).feedForward.train();
+    const src = tensor([[3n]]);
+    await expect(greedy(model, src, paddingMask(src, 0), { ...ids, maxLength: 3 })).rejects.toThrow(
+      'greedy: decoder.layers.0.feed_forward of the model is in training mode, ' +
+        'so dropout would change the result; call model.eval()',
+    );
+    model.dispose();
+    src.dispose();
   });
 
   test('refuses ids that cannot be told apart and lengths that do not exist', async () => {

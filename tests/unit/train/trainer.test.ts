@@ -296,6 +296,27 @@ describe('validation', () => {
     dispose();
   });
 
+  test('restores the mode of each part of the model, also after an error', async () => {
+    const { model, dispose } = setup();
+    model.train();
+    model.encoder.eval();
+    model.encoder.layers.at(0).feedForward.train();
+    const modes = () => model.modules().map(({ training }) => training);
+    const before = modes();
+    expect(new Set(before).size).toBe(2);
+    await evaluate(model, firstBatches(task, 3, 3), { pad: task.specialIds.pad });
+    expect(modes()).toEqual(before);
+    const failing = evaluate(model, firstBatches(task, 3, 3), {
+      pad: task.specialIds.pad,
+      onBatch: () => {
+        throw new Error('no more');
+      },
+    });
+    await expect(failing).rejects.toThrow('no more');
+    expect(modes()).toEqual(before);
+    dispose();
+  });
+
   test('gives the token mean over batches of different size', async () => {
     const { model, dispose } = setup();
     const pad = task.specialIds.pad;
@@ -312,6 +333,82 @@ describe('validation', () => {
       evaluate(model, firstBatches(task, 2, 2), { pad: task.specialIds.eos }),
     ).rejects.toThrow(/was it made with another pad id/);
     dispose();
+  });
+});
+
+describe('parts in eval mode', () => {
+  /** Modes of all parts in each step, and behind the training. */
+  async function modesIn(
+    prepare: (trained: ReturnType<typeof setup>) => void,
+    reporter: Partial<TrainingReporter> = {},
+  ) {
+    const trained = setup({
+      tokenizer: task.tokenizer,
+      samples: ['20'],
+      reporter: Object.assign(new Recorder(), reporter),
+    });
+    const { model, trainer } = trained;
+    const modes = () => model.modules().map(({ training }) => training);
+    prepare(trained);
+    const before = modes();
+    const steps: boolean[][] = [];
+    const forward = model.forward.bind(model);
+    model.forward = (...inputs) => {
+      const result = forward(...inputs);
+      if (result.requiresGrad) steps.push(modes());
+      return result;
+    };
+    const validation = firstBatches(task, 3, 3);
+    await trainer.fit(firstBatches(task, 4, 2), { epochs: 2 });
+    await trainer.fit(firstBatches(task, 4, 2), { epochs: 2, validation });
+    expect(steps).toHaveLength(8);
+    return { ...trained, before, steps, after: modes() };
+  }
+
+  test('stay in it while the others are trained', async () => {
+    const { before, steps, after, dispose } = await modesIn(({ model }) => {
+      model.train();
+      model.encoder.eval();
+    });
+    expect(new Set(before).size).toBe(2);
+    for (const modes of [...steps, after]) expect(modes).toEqual(before);
+    dispose();
+  });
+
+  test('return to it in the next epoch if the whole model was used in eval mode between', async () => {
+    let used: ReturnType<typeof setup>;
+    const { before, steps, dispose } = await modesIn(
+      (trained) => {
+        used = trained;
+        trained.model.train();
+        trained.model.decoder.layers.eval();
+      },
+      { epoch: () => void used.model.eval() },
+    );
+    for (const modes of steps) expect(modes).toEqual(before);
+    dispose();
+  });
+
+  test('are trained if the whole model is in eval mode, as loadModel returns it', async () => {
+    const { steps, after, dispose } = await modesIn(({ model }) => model.eval());
+    for (const modes of [...steps, after]) expect(modes.every((mode) => mode)).toBe(true);
+    dispose();
+  });
+
+  test('have no dropout', async () => {
+    const lossesWith = async (dropout: number) => {
+      const model = tinyModel(task.tokenizer.vocabSize, { dropout, attentionDropout: dropout });
+      for (const part of model.children()) part.eval();
+      expect(model.training).toBe(true);
+      const { specialIds } = task;
+      const trainer = new Trainer(model, { specialIds, reporter: null, learningRate: 0.01 });
+      await trainer.fit(firstBatches(task, 4, 2), { epochs: 2 });
+      const losses = trainer.history.steps.map(({ loss }) => loss);
+      trainer.dispose();
+      model.dispose();
+      return losses;
+    };
+    expect(await lossesWith(0.5)).toEqual(await lossesWith(0));
   });
 });
 
