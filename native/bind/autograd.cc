@@ -14,17 +14,10 @@ namespace {
 
 using torch::autograd::variable_list;
 
-variable_list readTensors(Environment& environment, const Napi::Value& array, const char* what) {
-  variable_list tensors;
-  for (const Napi::Value& value : arrayOf(array, "tensors")) {
-    tensors.push_back(isNullish(value) ? at::Tensor() : tensorOf(environment, value, what));
-  }
-  return tensors;
-}
-
 variable_list readGradients(Environment& environment, const Napi::Object& options,
                             const variable_list& tensors) {
-  variable_list gradients = readTensors(environment, options.Get("gradients"), "gradient");
+  variable_list gradients =
+      tensorsOf(environment, options.Get("gradients"), "gradients", "gradient");
   if (!gradients.empty() && gradients.size() != tensors.size()) {
     throw BridgeError("ERR_ARGUMENT",
                       "gradients must be one per tensor: " + std::to_string(tensors.size()) +
@@ -63,7 +56,7 @@ struct BackwardCall {
   explicit BackwardCall(const Napi::CallbackInfo& info) {
     const auto options = info[1].As<Napi::Object>();
     Environment& environment = Environment::of(info.Env());
-    tensors = readTensors(environment, info[0], "tensor");
+    tensors = tensorsOf(environment, info[0], "tensors", "tensor");
     for (const at::Tensor& tensor : tensors) {
       if (!tensor.defined())
         throw BridgeError("ERR_ARGUMENT", "backward: tensors must not be null");
@@ -76,7 +69,7 @@ struct BackwardCall {
     gradients = readGradients(environment, options, tensors);
     retainGraph = boolOf(options.Get("retainGraph"), "retainGraph");
     createGraph = boolOf(options.Get("createGraph"), "createGraph");
-    inputs = readTensors(environment, options.Get("inputs"), "input");
+    inputs = tensorsOf(environment, options.Get("inputs"), "inputs", "input");
   }
 
   void run() const {
@@ -106,8 +99,8 @@ Napi::Value backwardAsync(const Napi::CallbackInfo& info) {
 
 Napi::Value gradients(const Napi::CallbackInfo& info) {
   Environment& environment = Environment::of(info.Env());
-  const variable_list outputs = readTensors(environment, info[0], "output");
-  const variable_list inputs = readTensors(environment, info[1], "input");
+  const variable_list outputs = tensorsOf(environment, info[0], "outputs", "output");
+  const variable_list inputs = tensorsOf(environment, info[1], "inputs", "input");
   for (const at::Tensor& tensor : inputs) {
     if (!tensor.defined() || !tensor.requires_grad()) {
       throw BridgeError("ERR_ARGUMENT",

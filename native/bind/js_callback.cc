@@ -196,18 +196,10 @@ class JsNode final : public torch::autograd::Node {
   bool released_ = false;
 };
 
-variable_list readTensors(Environment& environment, const Napi::Value& array, const char* what) {
-  variable_list tensors;
-  for (const Napi::Value& value : arrayOf(array, what)) {
-    tensors.push_back(isNullish(value) ? at::Tensor() : tensorOf(environment, value, what));
-  }
-  return tensors;
-}
-
 Napi::Value attachBackward(const Napi::CallbackInfo& info) {
   Environment& environment = Environment::of(info.Env());
-  const variable_list inputs = readTensors(environment, info[1], "inputs");
-  const variable_list outputs = readTensors(environment, info[2], "outputs");
+  const variable_list inputs = tensorsOf(environment, info[1], "inputs", "inputs");
+  const variable_list outputs = tensorsOf(environment, info[2], "outputs", "outputs");
   const auto node = makeNode<JsNode>(environment, stringOf(info[0], "name"),
                                      info[3].As<Napi::Function>(), info[4].As<Napi::Function>());
   node->set_next_edges(torch::autograd::collect_next_edges(inputs));

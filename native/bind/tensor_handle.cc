@@ -99,4 +99,13 @@ const at::Tensor& tensorOf(Environment& environment, const Napi::Value& value, c
   return slot->tensor;
 }
 
+std::vector<at::Tensor> tensorsOf(Environment& environment, const Napi::Value& array,
+                                  const char* what, const char* element) {
+  std::vector<at::Tensor> tensors;
+  for (const Napi::Value& value : arrayOf(array, what)) {
+    tensors.push_back(isNullish(value) ? at::Tensor() : tensorOf(environment, value, element));
+  }
+  return tensors;
+}
+
 }  // namespace torchformer::bind

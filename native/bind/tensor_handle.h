@@ -4,6 +4,8 @@
 #include <ATen/core/Tensor.h>
 #include <napi.h>
 
+#include <vector>
+
 #include "tensor_table.h"
 
 namespace torchformer::bind {
@@ -27,6 +29,11 @@ TensorSlot* slotOf(Environment& environment, const Napi::Value& value);
 
 // The tensor behind `value`; BridgeError ERR_DISPOSED or ERR_ARGUMENT naming `what`.
 const at::Tensor& tensorOf(Environment& environment, const Napi::Value& value, const char* what);
+
+// The tensors of an array, undefined ones for null; BridgeError naming `what`, or `element` for
+// what is in it.
+std::vector<at::Tensor> tensorsOf(Environment& environment, const Napi::Value& array,
+                                  const char* what, const char* element);
 
 // Adds the functions on tensors to the addon's exports.
 void exportTensorFunctions(Napi::Object exports);

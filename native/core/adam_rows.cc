@@ -31,15 +31,14 @@
 #include "check.h"
 #include "device_op.h"
 #include "ops.h"
+#include "optional.h"
 #include "simd.h"
 
 namespace torchformer::core {
 
 namespace {
 
-using OptionalTensor = std::optional<at::Tensor>;
-
-constexpr auto op = "adam_rows_";
+constexpr auto adamRowsName = "adam_rows_";
 
 /// Parameter, ids [n] and values [n, D] of the gradient, whether the ids ascend without repeats,
 /// moments, touched, step, learning rate as a tensor or as a number, betas and eps.
@@ -53,7 +52,7 @@ const DeviceOp<Signature>& deviceOp() {
 }
 
 /// The tensors of one call.
-struct Tensors {
+struct AdamRowsTensors {
   at::Tensor parameter, gradient, expAvg, expAvgSq, touched, step;
   OptionalTensor lr;
 };
@@ -63,31 +62,31 @@ struct Settings {
 };
 
 void checkState(const char* name, const at::Tensor& state, const at::Tensor& parameter) {
-  checkMatches(op, name, state, "parameter", parameter);
-  TF_CHECK(ERR_SHAPE, state.sizes() == parameter.sizes(), op, ": ", name, " must be ",
+  checkMatches(adamRowsName, name, state, "parameter", parameter);
+  TF_CHECK(ERR_SHAPE, state.sizes() == parameter.sizes(), adamRowsName, ": ", name, " must be ",
            parameter.sizes(), " as parameter, got ", state.sizes());
-  TF_CHECK(ERR_ARGUMENT, state.is_contiguous(), op, ": ", name, " must be contiguous");
+  TF_CHECK(ERR_ARGUMENT, state.is_contiguous(), adamRowsName, ": ", name, " must be contiguous");
 }
 
 /// @throws unless `tensor` is one float32 number beside the parameter
 void checkNumber(const char* name, const at::Tensor& tensor, const at::Tensor& parameter) {
-  TF_CHECK(ERR_DTYPE, tensor.layout() == at::kStrided && tensor.scalar_type() == at::kFloat, op,
-           ": ", name, " must be a float32 tensor, got ", tensor.scalar_type());
-  TF_CHECK(ERR_SHAPE, tensor.numel() == 1, op, ": ", name, " must have one element, got ",
+  TF_CHECK(ERR_DTYPE, tensor.layout() == at::kStrided && tensor.scalar_type() == at::kFloat,
+           adamRowsName, ": ", name, " must be a float32 tensor, got ", tensor.scalar_type());
+  TF_CHECK(ERR_SHAPE, tensor.numel() == 1, adamRowsName, ": ", name, " must have one element, got ",
            tensor.sizes());
-  TF_CHECK(ERR_DEVICE, tensor.device() == parameter.device(), op, ": ", name,
+  TF_CHECK(ERR_DEVICE, tensor.device() == parameter.device(), adamRowsName, ": ", name,
            " must be on the device of parameter (", parameter.device(), "), got ", tensor.device());
 }
 
-void checkArguments(const Tensors& tensors, const Settings& settings) {
+void checkArguments(const AdamRowsTensors& tensors, const Settings& settings) {
   const auto& parameter = tensors.parameter;
   const auto& gradient = tensors.gradient;
   const auto& touched = tensors.touched;
-  checkFloating(op, "parameter", parameter);
+  checkFloating(adamRowsName, "parameter", parameter);
   TF_CHECK(ERR_DTYPE,
-           parameter.scalar_type() == at::kFloat || parameter.scalar_type() == at::kDouble, op,
-           ": parameter must be float32 or float64, got ", parameter.scalar_type());
-  TF_CHECK(ERR_SHAPE, parameter.dim() == 2, op, ": parameter must be [V, D], got ",
+           parameter.scalar_type() == at::kFloat || parameter.scalar_type() == at::kDouble,
+           adamRowsName, ": parameter must be float32 or float64, got ", parameter.scalar_type());
+  TF_CHECK(ERR_SHAPE, parameter.dim() == 2, adamRowsName, ": parameter must be [V, D], got ",
            parameter.sizes());
   checkState("parameter", parameter, parameter);
   checkState("exp_avg", tensors.expAvg, parameter);
@@ -95,39 +94,40 @@ void checkArguments(const Tensors& tensors, const Settings& settings) {
   TF_CHECK(ERR_ARGUMENT,
            gradient.layout() == at::kSparse && gradient.sparse_dim() == 1 &&
                gradient.sizes() == parameter.sizes(),
-           op, ": gradient must be a sparse tensor of ", parameter.sizes(),
+           adamRowsName, ": gradient must be a sparse tensor of ", parameter.sizes(),
            " with one sparse dimension, got ", gradient.layout(), " of ", gradient.sizes());
-  TF_CHECK(ERR_DTYPE, gradient.scalar_type() == parameter.scalar_type(), op, ": gradient must be ",
-           parameter.scalar_type(), " as parameter, got ", gradient.scalar_type());
-  TF_CHECK(ERR_DEVICE, gradient.device() == parameter.device(), op,
+  TF_CHECK(ERR_DTYPE, gradient.scalar_type() == parameter.scalar_type(), adamRowsName,
+           ": gradient must be ", parameter.scalar_type(), " as parameter, got ",
+           gradient.scalar_type());
+  TF_CHECK(ERR_DEVICE, gradient.device() == parameter.device(), adamRowsName,
            ": gradient must be on the device of parameter (", parameter.device(), "), got ",
            gradient.device());
-  TF_CHECK(ERR_DTYPE, touched.layout() == at::kStrided && touched.scalar_type() == at::kBool, op,
-           ": touched must be bool, got ", touched.scalar_type());
-  TF_CHECK(ERR_DEVICE, touched.device() == parameter.device(), op,
+  TF_CHECK(ERR_DTYPE, touched.layout() == at::kStrided && touched.scalar_type() == at::kBool,
+           adamRowsName, ": touched must be bool, got ", touched.scalar_type());
+  TF_CHECK(ERR_DEVICE, touched.device() == parameter.device(), adamRowsName,
            ": touched must be on the device of parameter (", parameter.device(), "), got ",
            touched.device());
-  TF_CHECK(ERR_SHAPE, touched.dim() == 1 && touched.size(0) == parameter.size(0), op,
+  TF_CHECK(ERR_SHAPE, touched.dim() == 1 && touched.size(0) == parameter.size(0), adamRowsName,
            ": touched must be [", parameter.size(0), "], got ", touched.sizes());
-  TF_CHECK(ERR_ARGUMENT, touched.is_contiguous(), op, ": touched must be contiguous");
+  TF_CHECK(ERR_ARGUMENT, touched.is_contiguous(), adamRowsName, ": touched must be contiguous");
   checkNumber("step", tensors.step, parameter);
   if (tensors.lr.has_value()) checkNumber("lr", *tensors.lr, parameter);
   for (const double beta : {settings.beta1, settings.beta2}) {
-    TF_CHECK(ERR_ARGUMENT, beta >= 0.0 && beta < 1.0, op,
+    TF_CHECK(ERR_ARGUMENT, beta >= 0.0 && beta < 1.0, adamRowsName,
              ": beta1 and beta2 must be from 0 to below 1, got ", beta);
   }
-  TF_CHECK(ERR_ARGUMENT, std::isfinite(settings.lr) && settings.eps >= 0.0, op,
+  TF_CHECK(ERR_ARGUMENT, std::isfinite(settings.lr) && settings.eps >= 0.0, adamRowsName,
            ": lr must be finite and eps at least 0, got ", settings.lr, " and ", settings.eps);
-  TF_CHECK(ERR_NOT_IMPLEMENTED, deviceOp().isFor(parameter), op, " has no kernel for ",
+  TF_CHECK(ERR_NOT_IMPLEMENTED, deviceOp().isFor(parameter), adamRowsName, " has no kernel for ",
            parameter.device(),
            ": libtorchformer_cuda is not open. Use an Embedding without sparse gradients");
 }
 
-void checkNumbers(const Tensors& tensors) {
+void checkNumbers(const AdamRowsTensors& tensors) {
   const auto step = tensors.step.item<double>();
-  TF_CHECK(ERR_ARGUMENT, step >= 1.0, op, ": step counts from 1, got ", step);
+  TF_CHECK(ERR_ARGUMENT, step >= 1.0, adamRowsName, ": step counts from 1, got ", step);
   const auto lr = tensors.lr.has_value() ? tensors.lr->item<double>() : 0.0;
-  TF_CHECK(ERR_ARGUMENT, std::isfinite(lr), op, ": lr must be finite, got ", lr);
+  TF_CHECK(ERR_ARGUMENT, std::isfinite(lr), adamRowsName, ": lr must be finite, got ", lr);
 }
 
 /// A sparse tensor can be made without anybody having looked at its indices.
@@ -136,7 +136,7 @@ void checkIndices(const at::Tensor& gradient) {
   if (indices.numel() == 0) return;
   const int64_t least = indices.min().item<int64_t>();
   const int64_t most = indices.max().item<int64_t>();
-  TF_CHECK(ERR_INDEX, least >= 0 && most < gradient.size(0), op,
+  TF_CHECK(ERR_INDEX, least >= 0 && most < gradient.size(0), adamRowsName,
            ": gradient must have indices from 0 to ", gradient.size(0) - 1, ", got ",
            least < 0 ? least : most);
 }
@@ -246,10 +246,10 @@ void updateMeta(const at::Tensor&, const at::Tensor&, const at::Tensor&, bool, c
                 const at::Tensor&, const at::Tensor&, const at::Tensor&, const OptionalTensor&,
                 double, double, double, double) {}
 
-void update(const Tensors& tensors, const Settings& settings) {
+void update(const AdamRowsTensors& tensors, const Settings& settings) {
   checkArguments(tensors, settings);
   const auto& [parameter, gradient, expAvg, expAvgSq, touched, step, lr] = tensors;
-  TF_CHECK(ERR_ARGUMENT, !(c10::GradMode::is_enabled() && parameter.requires_grad()), op,
+  TF_CHECK(ERR_ARGUMENT, !(c10::GradMode::is_enabled() && parameter.requires_grad()), adamRowsName,
            ": a parameter that requires gradients is changed in place: call it under noGrad");
   if (parameter.is_cpu()) {
     checkNumbers(tensors);

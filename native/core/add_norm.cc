@@ -26,51 +26,52 @@
 #include "dropping.h"
 #include "norm.h"
 #include "ops.h"
+#include "optional.h"
 #include "precision.h"
 
 namespace torchformer::core {
 
 namespace {
 
-using OptionalGenerator = std::optional<at::Generator>;
-using OptionalTensor = std::optional<at::Tensor>;
 using Pair = std::tuple<at::Tensor, at::Tensor>;
 using torch::autograd::AutogradContext;
 
-constexpr auto op = "add_norm";
+constexpr auto addNormName = "add_norm";
 
-struct Tensors {
+struct AddNormTensors {
   at::Tensor input, residual, scale, shift;
 };
 
-void checkArguments(const Tensors& t, double p, const NormForm& form,
+void checkArguments(const AddNormTensors& t, double p, const NormForm& form,
                     const OptionalGenerator& generator) {
-  checkFloating(op, "input", t.input);
-  checkParameter(op, "residual", t.residual, "input", t.input);
-  TF_CHECK(ERR_SHAPE, t.residual.sizes() == t.input.sizes(), op,
+  checkFloating(addNormName, "input", t.input);
+  checkParameter(addNormName, "residual", t.residual, "input", t.input);
+  TF_CHECK(ERR_SHAPE, t.residual.sizes() == t.input.sizes(), addNormName,
            ": residual must have the shape of input, ", t.input.sizes(), ", got ",
            t.residual.sizes());
-  TF_CHECK(ERR_SHAPE, t.input.dim() >= 1 && t.input.size(-1) >= 1, op,
+  TF_CHECK(ERR_SHAPE, t.input.dim() >= 1 && t.input.size(-1) >= 1, addNormName,
            ": input must be [..., D] with D at least 1, got ", t.input.sizes());
   const auto features = t.input.size(-1);
-  checkParameter(op, "scale", t.scale, "residual", t.residual);
-  TF_CHECK(ERR_SHAPE, t.scale.dim() == 1 && t.scale.size(0) == features, op, ": scale must be [",
-           features, "] for an input of ", t.input.sizes(), ", got ", t.scale.sizes());
+  checkParameter(addNormName, "scale", t.scale, "residual", t.residual);
+  TF_CHECK(ERR_SHAPE, t.scale.dim() == 1 && t.scale.size(0) == features, addNormName,
+           ": scale must be [", features, "] for an input of ", t.input.sizes(), ", got ",
+           t.scale.sizes());
   if (t.shift.defined()) {
-    checkMatches(op, "shift", t.shift, "scale", t.scale);
-    TF_CHECK(ERR_SHAPE, t.shift.dim() == 1 && t.shift.size(0) == features, op, ": shift must be [",
-             features, "] for an input of ", t.input.sizes(), ", got ", t.shift.sizes());
+    checkMatches(addNormName, "shift", t.shift, "scale", t.scale);
+    TF_CHECK(ERR_SHAPE, t.shift.dim() == 1 && t.shift.size(0) == features, addNormName,
+             ": shift must be [", features, "] for an input of ", t.input.sizes(), ", got ",
+             t.shift.sizes());
   }
-  TF_CHECK(ERR_ARGUMENT, form.centred || !t.shift.defined(), op,
+  TF_CHECK(ERR_ARGUMENT, form.centred || !t.shift.defined(), addNormName,
            ": without centred there is no shift; leave it out");
-  TF_CHECK(ERR_ARGUMENT, form.centred || (!form.sampleStd && !form.epsOutside), op,
+  TF_CHECK(ERR_ARGUMENT, form.centred || (!form.sampleStd && !form.epsOutside), addNormName,
            ": sample_std and eps_outside belong to a centred norm; leave them out");
-  TF_CHECK(ERR_SHAPE, !form.sampleStd || features >= 2, op,
+  TF_CHECK(ERR_SHAPE, !form.sampleStd || features >= 2, addNormName,
            ": the sample standard deviation needs at least 2 features, got an input of ",
            t.input.sizes());
-  checkEpsilon(op, "eps", form.eps, t.input);
-  checkProbability(op, "dropout_p", p);
-  checkGenerator(op, generator);
+  checkEpsilon(addNormName, "eps", form.eps, t.input);
+  checkProbability(addNormName, "dropout_p", p);
+  checkGenerator(addNormName, generator);
 }
 
 Seed seedFor(double p, const OptionalGenerator& generator, const at::Tensor& input) {
@@ -78,7 +79,7 @@ Seed seedFor(double p, const OptionalGenerator& generator, const at::Tensor& inp
 }
 
 /// Both outputs in plain ops.
-variable_list composed(const Tensors& t, double p, const Seed& seed, const NormForm& form,
+variable_list composed(const AddNormTensors& t, double p, const Seed& seed, const NormForm& form,
                        at::ScalarType outputType) {
   auto dropped = t.input.to(t.residual.scalar_type());
   if (p > 0.0) dropped = applyKept(dropped, keptMask(t.input, p, seed), p);
@@ -160,10 +161,10 @@ struct AddNormFunction : torch::autograd::Function<AddNormFunction> {
 Pair addNorm(const at::Tensor& input, const at::Tensor& residual, const at::Tensor& scale,
              const OptionalTensor& shift, double p, double eps, bool sampleStd, bool epsOutside,
              bool centred, std::string_view results, OptionalGenerator generator) {
-  const Tensors t{input, residual, scale, shift.value_or(at::Tensor())};
+  const AddNormTensors t{input, residual, scale, shift.value_or(at::Tensor())};
   const NormForm form{eps, sampleStd, epsOutside, centred};
   checkArguments(t, p, form, generator);
-  const auto outputType = resultType(op, results, residual);
+  const auto outputType = resultType(addNormName, results, residual);
   const auto seed = seedFor(p, generator, input);
   if (!hasNormKernels(input)) {
     const auto found = composed(t, p, seed, form, outputType);
@@ -178,10 +179,10 @@ Pair addNormAutograd(const at::Tensor& input, const at::Tensor& residual, const 
                      const OptionalTensor& shift, double p, double eps, bool sampleStd,
                      bool epsOutside, bool centred, std::string_view results,
                      OptionalGenerator generator) {
-  const Tensors t{input, residual, scale, shift.value_or(at::Tensor())};
+  const AddNormTensors t{input, residual, scale, shift.value_or(at::Tensor())};
   const NormForm form{eps, sampleStd, epsOutside, centred};
   checkArguments(t, p, form, generator);
-  const auto outputType = resultType(op, results, residual);
+  const auto outputType = resultType(addNormName, results, residual);
   if (!hasNormKernels(input)) {
     const auto found = composed(t, p, seedFor(p, generator, input), form, outputType);
     return {found[0], found[1]};
@@ -200,11 +201,11 @@ Pair addNormReference(const at::Tensor& input, const at::Tensor& residual, const
                       const OptionalTensor& shift, double p, double eps, bool sampleStd,
                       bool epsOutside, bool centred, std::string_view results,
                       OptionalGenerator generator) {
-  const Tensors t{input, residual, scale, shift.value_or(at::Tensor())};
+  const AddNormTensors t{input, residual, scale, shift.value_or(at::Tensor())};
   const NormForm form{eps, sampleStd, epsOutside, centred};
   checkArguments(t, p, form, generator);
-  const auto found =
-      composed(t, p, seedFor(p, generator, input), form, resultType(op, results, residual));
+  const auto found = composed(t, p, seedFor(p, generator, input), form,
+                              resultType(addNormName, results, residual));
   return {found[0], found[1]};
 }
 

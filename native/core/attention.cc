@@ -44,14 +44,13 @@
 #include "check.h"
 #include "dropping.h"
 #include "ops.h"
+#include "optional.h"
 #include "precision.h"
 
 namespace torchformer::core {
 
 namespace {
 
-using OptionalGenerator = std::optional<at::Generator>;
-using OptionalTensor = std::optional<at::Tensor>;
 using torch::autograd::AutogradContext;
 
 /// What a query gets that may attend to no key.
@@ -146,17 +145,17 @@ at::Tensor softmaxWeights(const at::Tensor& query, const at::Tensor& key, const 
   return weights;
 }
 
-struct Result {
+struct AttentionResult {
   at::Tensor output;
   at::Tensor weights;      // P, [B, (H,) Sq, Sk]
   at::Tensor kept;         // bool like P; undefined without dropout
   at::Tensor usedWeights;  // what multiplied the values: P itself without dropout
 };
 
-Result forwardPass(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
-                   const at::Tensor& mask, double dropoutP, EmptyRows emptyRows,
-                   const OptionalGenerator& generator) {
-  Result result;
+AttentionResult forwardPass(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
+                            const at::Tensor& mask, double dropoutP, EmptyRows emptyRows,
+                            const OptionalGenerator& generator) {
+  AttentionResult result;
   result.weights = softmaxWeights(query, key, mask, emptyRows);
   result.usedWeights = result.weights;
   if (dropoutP > 0.0) {
@@ -169,7 +168,7 @@ Result forwardPass(const at::Tensor& query, const at::Tensor& key, const at::Ten
   return result;
 }
 
-struct Wanted {
+struct AttentionWanted {
   bool query, key, value;
 };
 
@@ -179,7 +178,7 @@ struct Saved {
 
 /// Either gradient may be undefined, not both.
 variable_list backwardPass(const at::Tensor& gradOutput, const at::Tensor& gradWeights,
-                           const Saved& saved, double dropoutP, const Wanted& wanted) {
+                           const Saved& saved, double dropoutP, const AttentionWanted& wanted) {
   variable_list result(3);
   const auto upstream = gradOutput.defined() ? batched(gradOutput) : at::Tensor();
   if (wanted.value && upstream.defined()) {
@@ -298,7 +297,7 @@ struct AttentionFunction : torch::autograd::Function<AttentionFunction> {
 using Pair = std::tuple<at::Tensor, at::Tensor>;
 
 /// Output and weights, if any, as the half type that was given.
-Pair narrowed(const Pair& pair, at::ScalarType dtype) {
+Pair narrowedPair(const Pair& pair, at::ScalarType dtype) {
   const auto& [output, weights] = pair;
   return {output.to(dtype), weights.defined() ? weights.to(dtype) : weights};
 }
@@ -313,9 +312,9 @@ Pair attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor&
     return {fused(query, key, value, maskOrNone, dropoutP, emptyRows), at::Tensor()};
   }
   if (isHalf(query)) {
-    return narrowed(attention(widened(query), widened(key), widened(value), mask, dropoutP,
-                              emptyRowsName, needWeights, std::move(generator)),
-                    query.scalar_type());
+    return narrowedPair(attention(widened(query), widened(key), widened(value), mask, dropoutP,
+                                  emptyRowsName, needWeights, std::move(generator)),
+                        query.scalar_type());
   }
   auto result = forwardPass(query, key, value, maskOrNone, dropoutP, emptyRows, generator);
   return {result.output, needWeights ? result.usedWeights : at::Tensor()};
@@ -331,9 +330,10 @@ Pair attentionAutograd(const at::Tensor& query, const at::Tensor& key, const at:
     return {fused(query, key, value, maskOrNone, dropoutP, emptyRows), at::Tensor()};
   }
   if (isHalf(query)) {
-    return narrowed(attentionAutograd(widened(query), widened(key), widened(value), mask, dropoutP,
-                                      emptyRowsName, needWeights, std::move(generator)),
-                    query.scalar_type());
+    return narrowedPair(
+        attentionAutograd(widened(query), widened(key), widened(value), mask, dropoutP,
+                          emptyRowsName, needWeights, std::move(generator)),
+        query.scalar_type());
   }
   if (mustRecord({query, key, value})) {
     // Heads split off by a transpose have to be copied together for bmm. Copied here, where

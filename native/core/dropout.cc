@@ -21,13 +21,12 @@
 #include "check.h"
 #include "dropping.h"
 #include "ops.h"
+#include "optional.h"
 
 namespace torchformer::core {
 
 namespace {
 
-using OptionalGenerator = std::optional<at::Generator>;
-using OptionalTensor = std::optional<at::Tensor>;
 using torch::autograd::AutogradContext;
 
 void checkArguments(const at::Tensor& input, double p, const at::Tensor& residual,

@@ -7,13 +7,12 @@
 #include "check.h"
 #include "device_op.h"
 #include "dropout_loops.h"
+#include "optional.h"
 #include "precision.h"
 
 namespace torchformer::core {
 
 namespace {
-
-using OptionalTensor = std::optional<at::Tensor>;
 
 using MaskSignature = at::Tensor(const at::Tensor&, double, int64_t, const OptionalTensor&);
 using DropSignature = at::Tensor(const at::Tensor&, double, int64_t, const OptionalTensor&,
@@ -31,10 +30,6 @@ const DeviceOp<DropSignature>& dropOp() {
 
 at::Tensor emptyMask(const at::Tensor& like) {
   return at::empty_like(like, like.options().dtype(at::kBool), at::MemoryFormat::Contiguous);
-}
-
-uint64_t seedOf(int64_t number, const OptionalTensor& slot) {
-  return static_cast<uint64_t>(slot.has_value() ? slot->item<int64_t>() : number);
 }
 
 at::Tensor maskCpu(const at::Tensor& like, double p, int64_t seed, const OptionalTensor& slot) {
@@ -77,7 +72,7 @@ at::Tensor applyKept(const at::Tensor& input, const at::Tensor& kept, double p) 
 
 at::Tensor drop(const at::Tensor& input, double p, const Seed& seed, const at::Tensor& residual,
                 at::ScalarType outputType) {
-  const auto added = residual.defined() ? std::optional(residual) : std::nullopt;
+  const auto added = optional(residual);
   if (dropOp().isFor(input)) {
     return dropOp()(input, p, seed.number, seed.optionalSlot(), added, outputType);
   }

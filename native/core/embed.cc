@@ -31,17 +31,16 @@
 #include "dropping.h"
 #include "embed_rows.h"
 #include "ops.h"
+#include "optional.h"
 #include "precision.h"
 
 namespace torchformer::core {
 
 namespace {
 
-using OptionalGenerator = std::optional<at::Generator>;
-using OptionalTensor = std::optional<at::Tensor>;
 using torch::autograd::AutogradContext;
 
-constexpr auto op = "embed";
+constexpr auto embedName = "embed";
 
 /// Arguments of one call; undefined where absent.
 struct Lookup {
@@ -54,8 +53,8 @@ void checkIds(const char* name, const at::Tensor& ids, const at::Tensor& weight)
   TF_CHECK(ERR_DTYPE,
            ids.layout() == at::kStrided &&
                (ids.scalar_type() == at::kLong || ids.scalar_type() == at::kInt),
-           op, ": ", name, " must be dense int64 or int32 numbers, got ", ids.scalar_type());
-  TF_CHECK(ERR_DEVICE, ids.device() == weight.device(), op, ": ", name,
+           embedName, ": ", name, " must be dense int64 or int32 numbers, got ", ids.scalar_type());
+  TF_CHECK(ERR_DEVICE, ids.device() == weight.device(), embedName, ": ", name,
            " must be on the device of weight (", weight.device(), "), got ", ids.device());
 }
 
@@ -65,28 +64,29 @@ void checkRange(const char* name, const at::Tensor& ids, int64_t rows) {
   const auto numbers = ids.to(at::kLong).contiguous();
   const auto* data = numbers.const_data_ptr<int64_t>();
   for (int64_t i = 0; i < numbers.numel(); ++i) {
-    TF_CHECK(ERR_INDEX, data[i] >= 0 && data[i] < rows, op, ": ", name, " must be from 0 to ",
-             rows - 1, ", got ", data[i], " at place ", i);
+    TF_CHECK(ERR_INDEX, data[i] >= 0 && data[i] < rows, embedName, ": ", name,
+             " must be from 0 to ", rows - 1, ", got ", data[i], " at place ", i);
   }
 }
 
 void checkArguments(const Lookup& lookup, const OptionalGenerator& generator) {
   const auto& [weight, ids, table, positions, scale, dropoutP] = lookup;
-  checkFloating(op, "weight", weight);
-  TF_CHECK(ERR_SHAPE, weight.dim() == 2, op, ": weight must be [V, D], got ", weight.sizes());
+  checkFloating(embedName, "weight", weight);
+  TF_CHECK(ERR_SHAPE, weight.dim() == 2, embedName, ": weight must be [V, D], got ",
+           weight.sizes());
   checkIds("ids", ids, weight);
-  TF_CHECK(ERR_ARGUMENT, table.defined() == positions.defined(), op,
+  TF_CHECK(ERR_ARGUMENT, table.defined() == positions.defined(), embedName,
            ": table and positions belong together; give both or neither");
-  TF_CHECK(ERR_ARGUMENT, std::isfinite(scale), op, ": scale must be finite, got ", scale);
-  checkProbability(op, "dropout_p", dropoutP);
-  checkGenerator(op, generator);
+  TF_CHECK(ERR_ARGUMENT, std::isfinite(scale), embedName, ": scale must be finite, got ", scale);
+  checkProbability(embedName, "dropout_p", dropoutP);
+  checkGenerator(embedName, generator);
   if (table.defined()) {
-    checkParameter(op, "table", table, "weight", weight);
-    TF_CHECK(ERR_SHAPE, table.dim() == 2 && table.size(1) == weight.size(1), op,
+    checkParameter(embedName, "table", table, "weight", weight);
+    TF_CHECK(ERR_SHAPE, table.dim() == 2 && table.size(1) == weight.size(1), embedName,
              ": table must be [P, ", weight.size(1), "] for a weight of ", weight.sizes(), ", got ",
              table.sizes());
     checkIds("positions", positions, weight);
-    TF_CHECK(ERR_SHAPE, positions.sizes() == ids.sizes(), op,
+    TF_CHECK(ERR_SHAPE, positions.sizes() == ids.sizes(), embedName,
              ": positions must have the shape of ids, ", ids.sizes(), ", got ", positions.sizes());
     checkRange("positions", positions, table.size(0));
   }

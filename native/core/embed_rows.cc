@@ -11,6 +11,7 @@
 #include "device_op.h"
 #include "dropout_loops.h"
 #include "dropping.h"
+#include "optional.h"
 #include "precision.h"
 #include "row_dropout.h"
 #include "simd.h"
@@ -18,8 +19,6 @@
 namespace torchformer::core {
 
 namespace {
-
-using OptionalTensor = std::optional<at::Tensor>;
 
 using ForwardSignature = at::Tensor(const at::Tensor&, const at::Tensor&, double,
                                     const OptionalTensor&, const OptionalTensor&, double, int64_t,
@@ -36,10 +35,6 @@ const DeviceOp<ForwardSignature>& forwardOp() {
 const DeviceOp<BackwardSignature>& backwardOp() {
   static const DeviceOp<BackwardSignature> op("embed_backward");
   return op;
-}
-
-OptionalTensor optional(const at::Tensor& tensor) {
-  return tensor.defined() ? OptionalTensor(tensor) : std::nullopt;
 }
 
 /// One row before its dropout; `added` null: nothing.
@@ -109,10 +104,6 @@ void embedAll(const at::Tensor& weight, const at::Tensor& ids, double scale,
       }
     }
   });
-}
-
-uint64_t seedOf(int64_t number, const OptionalTensor& slot) {
-  return static_cast<uint64_t>(slot.has_value() ? slot->item<int64_t>() : number);
 }
 
 at::Tensor forwardCpu(const at::Tensor& weight, const at::Tensor& ids, double scale,

@@ -42,6 +42,7 @@
 #include "dropping.h"
 #include "hidden_layer.h"
 #include "ops.h"
+#include "optional.h"
 #include "precision.h"
 #include "product.h"
 #include "rows.h"
@@ -50,17 +51,15 @@ namespace torchformer::core {
 
 namespace {
 
-using OptionalGenerator = std::optional<at::Generator>;
-using OptionalTensor = std::optional<at::Tensor>;
 using torch::autograd::AutogradContext;
 
 /// The tensors of one call; undefined where absent.
-struct Tensors {
+struct FeedForwardTensors {
   at::Tensor input, w1, b1, w2, b2, w3, b3;
 
   /// The order in which autograd sees them: what is always there comes first.
   variable_list list() const { return {input, w1, w2, b1, b2, w3, b3}; }
-  static Tensors fromList(const variable_list& list) {
+  static FeedForwardTensors fromList(const variable_list& list) {
     return {list[0], list[1], list[3], list[2], list[4], list[5], list[6]};
   }
   static constexpr size_t count = 7;
@@ -79,9 +78,9 @@ struct Hidden {
   }
 };
 
-Tensors gathered(const at::Tensor& input, const at::Tensor& w1, const OptionalTensor& b1,
-                 const at::Tensor& w2, const OptionalTensor& b2, const OptionalTensor& w3,
-                 const OptionalTensor& b3) {
+FeedForwardTensors gathered(const at::Tensor& input, const at::Tensor& w1, const OptionalTensor& b1,
+                            const at::Tensor& w2, const OptionalTensor& b2,
+                            const OptionalTensor& w3, const OptionalTensor& b3) {
   const auto orUndefined = [](const OptionalTensor& tensor) {
     return tensor.value_or(at::Tensor());
   };
@@ -95,7 +94,8 @@ void checkBias(const char* name, const at::Tensor& bias, const char* weightName,
            weight.sizes(), ", got ", bias.sizes());
 }
 
-void checkArguments(const Tensors& t, const Hidden& hidden, const OptionalGenerator& generator) {
+void checkArguments(const FeedForwardTensors& t, const Hidden& hidden,
+                    const OptionalGenerator& generator) {
   constexpr auto op = "feed_forward";
   const bool gated = hidden.activation == Activation::swiglu;
   TF_CHECK(ERR_ARGUMENT, gated || (!t.w3.defined() && !t.b3.defined()), op,
@@ -123,13 +123,14 @@ void checkArguments(const Tensors& t, const Hidden& hidden, const OptionalGenera
   checkGenerator(op, generator);
 }
 
-struct Result {
+struct FeedForwardResult {
   at::Tensor output;
   at::Tensor main;  // [rows, F], relu: h before scaling; else a, closed where dropped
   at::Tensor gate;  // [rows, F], swiglu: c; else undefined
 };
 
-Result forwardPass(const Tensors& t, const Hidden& hidden, const OptionalGenerator& generator) {
+FeedForwardResult forwardPass(const FeedForwardTensors& t, const Hidden& hidden,
+                              const OptionalGenerator& generator) {
   const auto rows = asRows(t.input);
   const bool gated = hidden.activation == Activation::swiglu;
   const auto dtype = hidden.resultType(rows);
@@ -152,7 +153,7 @@ Result forwardPass(const Tensors& t, const Hidden& hidden, const OptionalGenerat
 }
 
 /// Which gradients are asked for.
-struct Wanted {
+struct FeedForwardWanted {
   bool input, w1, b1, w2, b2, w3, b3;
 
   bool anyOfHidden() const { return input || w1 || b1 || w3 || b3; }
@@ -164,9 +165,9 @@ struct HiddenGradients {
 };
 
 /// From dy to da and dc. Also sets `gradW2` when asked: it needs h, which exists here only.
-HiddenGradients hiddenBackward(const at::Tensor& dy, const Tensors& t, const Hidden& hidden,
-                               const at::Tensor& main, const at::Tensor& gate, const Wanted& wanted,
-                               at::Tensor& gradW2) {
+HiddenGradients hiddenBackward(const at::Tensor& dy, const FeedForwardTensors& t,
+                               const Hidden& hidden, const at::Tensor& main, const at::Tensor& gate,
+                               const FeedForwardWanted& wanted, at::Tensor& gradW2) {
   const bool gated = hidden.activation == Activation::swiglu;
   const auto dtype = dy.scalar_type();
   const auto upstream = operand(dy, hidden.products);
@@ -201,12 +202,13 @@ HiddenGradients hiddenBackward(const at::Tensor& dy, const Tensors& t, const Hid
   }
 }
 
-/// Gradients in the order of Tensors::list.
-variable_list backwardPass(const at::Tensor& gradOutput, const Tensors& t, const Hidden& hidden,
-                           const at::Tensor& main, const at::Tensor& gate, const Wanted& wanted) {
+/// Gradients in the order of FeedForwardTensors::list.
+variable_list backwardPass(const at::Tensor& gradOutput, const FeedForwardTensors& t,
+                           const Hidden& hidden, const at::Tensor& main, const at::Tensor& gate,
+                           const FeedForwardWanted& wanted) {
   const auto upstream = asRows(gradOutput);
   const auto rows = asRows(t.input);
-  variable_list result(Tensors::count);
+  variable_list result(FeedForwardTensors::count);
   const auto gradients = hiddenBackward(upstream, t, hidden, main, gate, wanted, result[2]);
   const auto dtype = t.input.scalar_type();
   // Parameters may be wider than what flows through.
@@ -231,7 +233,7 @@ variable_list backwardPass(const at::Tensor& gradOutput, const Tensors& t, const
 }
 
 /// The formula in plain ops. `kept` undefined: no dropout.
-at::Tensor composed(const Tensors& t, const Hidden& hidden, const at::Tensor& kept) {
+at::Tensor composed(const FeedForwardTensors& t, const Hidden& hidden, const at::Tensor& kept) {
   const auto rows = asRows(t.input).to(t.w1.scalar_type());
   const auto gate = t.w3.defined() ? at::linear(rows, t.w3, t.b3) : at::Tensor();
   auto h = activate(hidden.activation, at::linear(rows, t.w1, t.b1), gate);
@@ -270,12 +272,12 @@ struct FeedForwardFunction : torch::autograd::Function<FeedForwardFunction> {
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     constexpr size_t others = 2;  // hidden and generator, which have no gradient
-    variable_list result(Tensors::count + others);
+    variable_list result(FeedForwardTensors::count + others);
     if (!gradients[0].defined()) return result;
     const auto saved = context->get_saved_variables();
-    const auto tensors = Tensors::fromList(saved);
-    const auto& main = saved[Tensors::count];
-    const auto& gate = saved[Tensors::count + 1];
+    const auto tensors = FeedForwardTensors::fromList(saved);
+    const auto& main = saved[FeedForwardTensors::count];
+    const auto& gate = saved[FeedForwardTensors::count + 1];
     const Hidden hidden{static_cast<Activation>(context->saved_data["activation"].toInt()),
                         context->saved_data["dropout_p"].toDouble(),
                         static_cast<Products>(context->saved_data["products"].toInt())};
@@ -284,7 +286,7 @@ struct FeedForwardFunction : torch::autograd::Function<FeedForwardFunction> {
       const auto kept = keptFrom(main, hidden);
       found = differentiableGradients(
           [&](const variable_list& inputs) -> variable_list {
-            return {composed(Tensors::fromList(inputs), hidden, kept)};
+            return {composed(FeedForwardTensors::fromList(inputs), hidden, kept)};
           },
           tensors.list(), gradients);
     } else {
@@ -295,12 +297,12 @@ struct FeedForwardFunction : torch::autograd::Function<FeedForwardFunction> {
   }
 
   /// Absent tensors take no place among the edges that needs_input_grad counts.
-  static Wanted wantedOf(AutogradContext* context, const Tensors& tensors) {
+  static FeedForwardWanted wantedOf(AutogradContext* context, const FeedForwardTensors& tensors) {
     size_t edge = 0;
     const auto next = [&](const at::Tensor& tensor) {
       return tensor.defined() && context->needs_input_grad(edge++);
     };
-    Wanted wanted{};
+    FeedForwardWanted wanted{};
     wanted.input = next(tensors.input);
     wanted.w1 = next(tensors.w1);
     wanted.w2 = next(tensors.w2);

@@ -9,26 +9,21 @@
 #include "device_op.h"
 #include "dropout_loops.h"
 #include "dropping.h"
+#include "optional.h"
 #include "precision.h"
 
 namespace torchformer::core {
 
 namespace {
 
-using OptionalTensor = std::optional<at::Tensor>;
-
 /// The result is undefined where `main` is h.
-using Signature = at::Tensor(const at::Tensor&, const OptionalTensor&, const OptionalTensor&,
-                             const OptionalTensor&, int64_t, double, int64_t,
-                             const OptionalTensor&);
+using HiddenSignature = at::Tensor(const at::Tensor&, const OptionalTensor&, const OptionalTensor&,
+                                   const OptionalTensor&, int64_t, double, int64_t,
+                                   const OptionalTensor&);
 
-const DeviceOp<Signature>& deviceOp() {
-  static const DeviceOp<Signature> op("hidden_layer_");
+const DeviceOp<HiddenSignature>& hiddenOp() {
+  static const DeviceOp<HiddenSignature> op("hidden_layer_");
   return op;
-}
-
-OptionalTensor optional(const at::Tensor& tensor) {
-  return tensor.defined() ? OptionalTensor(tensor) : std::nullopt;
 }
 
 at::Tensor byPlainOps(Activation activation, const HiddenRows& rows, double p, const Seed& seed) {
@@ -75,14 +70,14 @@ at::Tensor hiddenMeta(const at::Tensor& main, const OptionalTensor&, const Optio
 }  // namespace
 
 bool addsBiases(Activation activation, const at::Tensor& input, at::ScalarType dtype) {
-  return input.is_cpu() ? hasOwnLoop(activation, dtype) : deviceOp().isFor(input);
+  return input.is_cpu() ? hasOwnLoop(activation, dtype) : hiddenOp().isFor(input);
 }
 
 at::Tensor hiddenForward(Activation activation, const HiddenRows& rows, double p,
                          const Seed& seed) {
-  if (!deviceOp().isFor(rows.main)) return byPlainOps(activation, rows, p, seed);
+  if (!hiddenOp().isFor(rows.main)) return byPlainOps(activation, rows, p, seed);
   const auto h =
-      deviceOp()(rows.main, optional(rows.bias), optional(rows.gate), optional(rows.gateBias),
+      hiddenOp()(rows.main, optional(rows.bias), optional(rows.gate), optional(rows.gateBias),
                  static_cast<int64_t>(activation), p, seed.number, seed.optionalSlot());
   return h.defined() ? h : rows.main;
 }

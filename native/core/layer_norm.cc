@@ -45,7 +45,7 @@ namespace {
 
 using torch::autograd::AutogradContext;
 
-constexpr auto op = "layer_norm";
+constexpr auto layerNormName = "layer_norm";
 
 struct Dialect {
   double eps;
@@ -57,20 +57,22 @@ struct Dialect {
 
 void checkArguments(const at::Tensor& input, const at::Tensor& scale, const at::Tensor& shift,
                     const Dialect& dialect) {
-  checkFloating(op, "input", input);
-  checkParameter(op, "scale", scale, "input", input);
-  checkMatches(op, "shift", shift, "scale", scale);
-  TF_CHECK(ERR_SHAPE, input.dim() >= 1 && input.size(-1) >= 1, op,
+  checkFloating(layerNormName, "input", input);
+  checkParameter(layerNormName, "scale", scale, "input", input);
+  checkMatches(layerNormName, "shift", shift, "scale", scale);
+  TF_CHECK(ERR_SHAPE, input.dim() >= 1 && input.size(-1) >= 1, layerNormName,
            ": input must be [..., D] with D at least 1, got ", input.sizes());
   const auto features = input.size(-1);
-  TF_CHECK(ERR_SHAPE, scale.dim() == 1 && scale.size(0) == features, op, ": scale must be [",
-           features, "] for an input of ", input.sizes(), ", got ", scale.sizes());
-  TF_CHECK(ERR_SHAPE, shift.dim() == 1 && shift.size(0) == features, op, ": shift must be [",
-           features, "] for an input of ", input.sizes(), ", got ", shift.sizes());
-  TF_CHECK(ERR_SHAPE, !dialect.sampleStd || features >= 2, op,
+  TF_CHECK(ERR_SHAPE, scale.dim() == 1 && scale.size(0) == features, layerNormName,
+           ": scale must be [", features, "] for an input of ", input.sizes(), ", got ",
+           scale.sizes());
+  TF_CHECK(ERR_SHAPE, shift.dim() == 1 && shift.size(0) == features, layerNormName,
+           ": shift must be [", features, "] for an input of ", input.sizes(), ", got ",
+           shift.sizes());
+  TF_CHECK(ERR_SHAPE, !dialect.sampleStd || features >= 2, layerNormName,
            ": the sample standard deviation needs at least 2 features, got an input of ",
            input.sizes());
-  checkEpsilon(op, "eps", dialect.eps, input);
+  checkEpsilon(layerNormName, "eps", dialect.eps, input);
 }
 
 /// What libtorch's fused kernel should get as scale or shift. On the CPU it keeps the statistics in
@@ -88,7 +90,7 @@ bool isFused(const at::Tensor& input, const at::Tensor& scale, const Dialect& di
          (input.is_cpu() || !hasNormKernels(input));
 }
 
-struct Result {
+struct LayerNormResult {
   at::Tensor output;
   at::Tensor mean;    // [..., 1] from libtorch's kernel, [rows] from ours
   at::Tensor spread;  // as mean: 1 / spread from libtorch's kernel, the deviation from ours
@@ -127,8 +129,9 @@ bool hasKernel(const at::Tensor& input, const at::Tensor& scale, const Dialect& 
   return isFused(input, scale, dialect, outputType) || hasNormKernels(input);
 }
 
-Result forwardPass(const at::Tensor& input, const at::Tensor& scale, const at::Tensor& shift,
-                   const Dialect& dialect, at::ScalarType outputType) {
+LayerNormResult forwardPass(const at::Tensor& input, const at::Tensor& scale,
+                            const at::Tensor& shift, const Dialect& dialect,
+                            at::ScalarType outputType) {
   if (isFused(input, scale, dialect, outputType)) {
     auto [output, mean, reciprocal] = at::native_layer_norm(
         input, {input.size(-1)}, fusedParameter(scale), fusedParameter(shift), dialect.eps);
@@ -138,7 +141,7 @@ Result forwardPass(const at::Tensor& input, const at::Tensor& scale, const at::T
   return {found.output, found.mean, found.std};
 }
 
-struct Wanted {
+struct LayerNormWanted {
   bool input;
   bool scale;
   bool shift;
@@ -146,8 +149,8 @@ struct Wanted {
 
 variable_list backwardPass(const at::Tensor& gradOutput, const at::Tensor& input,
                            const at::Tensor& scale, const at::Tensor& shift, const at::Tensor& mean,
-                           const at::Tensor& spread, const Dialect& dialect, const Wanted& wanted,
-                           at::ScalarType outputType) {
+                           const at::Tensor& spread, const Dialect& dialect,
+                           const LayerNormWanted& wanted, at::ScalarType outputType) {
   if (isFused(input, scale, dialect, outputType)) {
     auto [gradInput, gradScale, gradShift] = at::native_layer_norm_backward(
         gradOutput, input, {input.size(-1)}, mean, spread, fusedParameter(scale),
@@ -204,7 +207,7 @@ at::Tensor layerNorm(const at::Tensor& input, const at::Tensor& scale, const at:
                      double eps, bool sampleStd, bool epsOutside, std::string_view results) {
   const Dialect dialect{eps, sampleStd, epsOutside};
   checkArguments(input, scale, shift, dialect);
-  const auto outputType = resultType(op, results, input);
+  const auto outputType = resultType(layerNormName, results, input);
   if (!hasKernel(input, scale, dialect, outputType)) {
     return composedNorm(input, scale, shift, dialect.form(), outputType);
   }
@@ -216,7 +219,7 @@ at::Tensor layerNormAutograd(const at::Tensor& input, const at::Tensor& scale,
                              std::string_view results) {
   const Dialect dialect{eps, sampleStd, epsOutside};
   checkArguments(input, scale, shift, dialect);
-  const auto outputType = resultType(op, results, input);
+  const auto outputType = resultType(layerNormName, results, input);
   if (!hasKernel(input, scale, dialect, outputType)) {
     return composedNorm(input, scale, shift, dialect.form(), outputType);
   }
@@ -232,7 +235,8 @@ at::Tensor layerNormReference(const at::Tensor& input, const at::Tensor& scale,
                               std::string_view results) {
   const Dialect dialect{eps, sampleStd, epsOutside};
   checkArguments(input, scale, shift, dialect);
-  return composedNorm(input, scale, shift, dialect.form(), resultType(op, results, input));
+  return composedNorm(input, scale, shift, dialect.form(),
+                      resultType(layerNormName, results, input));
 }
 
 }  // namespace

@@ -21,6 +21,7 @@
 #include "autograd.h"
 #include "check.h"
 #include "ops.h"
+#include "optional.h"
 #include "product.h"
 #include "rows.h"
 
@@ -28,7 +29,6 @@ namespace torchformer::core {
 
 namespace {
 
-using OptionalTensor = std::optional<at::Tensor>;
 using torch::autograd::AutogradContext;
 
 void checkArguments(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias,

@@ -37,6 +37,7 @@
 #include "check.h"
 #include "linear_cross_entropy_pass.h"
 #include "ops.h"
+#include "optional.h"
 #include "precision.h"
 #include "product.h"
 
@@ -44,7 +45,6 @@ namespace torchformer::core {
 
 namespace {
 
-using OptionalTensor = std::optional<at::Tensor>;
 using torch::autograd::AutogradContext;
 
 void checkArguments(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias,
@@ -166,11 +166,6 @@ struct LinearCrossEntropyFunction : torch::autograd::Function<LinearCrossEntropy
       result[i] = isOne ? gradient : isLast ? gradient.mul_(upstream) : gradient.mul(upstream);
     }
     return result;
-  }
-
- private:
-  static std::optional<at::Tensor> optional(const at::Tensor& tensor) {
-    return tensor.defined() ? std::optional(tensor) : std::nullopt;
   }
 };
 

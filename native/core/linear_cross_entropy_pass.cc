@@ -13,20 +13,20 @@
 
 #include "device_op.h"
 #include "linear_cross_entropy_kernel.h"
+#include "optional.h"
 #include "precision.h"
 
 namespace torchformer::core {
 
 namespace {
 
-using OptionalTensor = std::optional<at::Tensor>;
 using Six = std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor>;
 
-using Signature = Six(const at::Tensor&, const at::Tensor&, const OptionalTensor&,
-                      const at::Tensor&, int64_t, double, double, int64_t, bool, bool, bool);
+using PassSignature = Six(const at::Tensor&, const at::Tensor&, const OptionalTensor&,
+                          const at::Tensor&, int64_t, double, double, int64_t, bool, bool, bool);
 
-const DeviceOp<Signature>& deviceOp() {
-  static const DeviceOp<Signature> op("linear_cross_entropy");
+const DeviceOp<PassSignature>& passOp() {
+  static const DeviceOp<PassSignature> op("linear_cross_entropy");
   return op;
 }
 
@@ -171,15 +171,15 @@ Six passMeta(const at::Tensor& input, const at::Tensor& weight, const OptionalTe
 
 }  // namespace
 
-bool hasLossKernels(const at::Tensor& tensor) { return deviceOp().isFor(tensor); }
+bool hasLossKernels(const at::Tensor& tensor) { return passOp().isFor(tensor); }
 
 LossAndGradients lossAndGradients(const at::Tensor& input, const at::Tensor& weight,
                                   const at::Tensor& bias, const at::Tensor& target,
                                   const LossSettings& settings, const LossGradientsWanted& wanted) {
   const auto [loss, tokenLosses, correct, gradInput, gradWeight, gradBias] =
-      deviceOp()(input, weight, bias.defined() ? OptionalTensor(bias) : std::nullopt, target,
-                 settings.ignoreIndex, settings.labelSmoothing, settings.scale,
-                 static_cast<int64_t>(settings.products), wanted.input, wanted.weight, wanted.bias);
+      passOp()(input, weight, bias.defined() ? OptionalTensor(bias) : std::nullopt, target,
+               settings.ignoreIndex, settings.labelSmoothing, settings.scale,
+               static_cast<int64_t>(settings.products), wanted.input, wanted.weight, wanted.bias);
   return {loss, tokenLosses, correct, gradInput, gradWeight, gradBias};
 }
 

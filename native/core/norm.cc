@@ -15,13 +15,13 @@
 #include "device_op.h"
 #include "dropping.h"
 #include "norm_loops.h"
+#include "optional.h"
 #include "precision.h"
 
 namespace torchformer::core {
 
 namespace {
 
-using OptionalTensor = std::optional<at::Tensor>;
 using Three = std::tuple<at::Tensor, at::Tensor, at::Tensor>;
 using Four = std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor>;
 
@@ -59,10 +59,6 @@ const DeviceOp<SumForwardSignature>& sumForwardOp() {
 const DeviceOp<SumBackwardSignature>& sumBackwardOp() {
   static const DeviceOp<SumBackwardSignature> op("dropped_sum_norm_backward");
   return op;
-}
-
-OptionalTensor optional(const at::Tensor& tensor) {
-  return tensor.defined() ? OptionalTensor(tensor) : std::nullopt;
 }
 
 at::ScalarType statisticsType(const at::Tensor& input) {

@@ -41,6 +41,7 @@
 #include "check.h"
 #include "dropping.h"
 #include "ops.h"
+#include "optional.h"
 #include "packed_attention_gpu.h"
 #include "packed_attention_kernel.h"
 #include "precision.h"
@@ -49,10 +50,9 @@ namespace torchformer::core {
 
 namespace {
 
-using OptionalGenerator = std::optional<at::Generator>;
 using torch::autograd::AutogradContext;
 
-constexpr auto op = "packed_attention";
+constexpr auto packedAttentionName = "packed_attention";
 
 /// The tensors of one call.
 struct Packed {
@@ -67,55 +67,58 @@ void checkOffsets(const char* name, const at::Tensor& offsets, int64_t longest,
   TF_CHECK(ERR_DTYPE,
            offsets.layout() == at::kStrided &&
                (offsets.scalar_type() == at::kLong || offsets.scalar_type() == at::kInt),
-           op, ": ", name, " must be dense int64 or int32, got ", offsets.scalar_type());
-  TF_CHECK(ERR_SHAPE, offsets.dim() == 1 && offsets.size(0) >= 1, op, ": ", name,
+           packedAttentionName, ": ", name, " must be dense int64 or int32, got ",
+           offsets.scalar_type());
+  TF_CHECK(ERR_SHAPE, offsets.dim() == 1 && offsets.size(0) >= 1, packedAttentionName, ": ", name,
            " must be [sequences + 1], got ", offsets.sizes());
   if (!offsets.is_cpu()) {
-    TF_CHECK(ERR_DEVICE, offsets.device() == rows.device(), op, ": ", name,
+    TF_CHECK(ERR_DEVICE, offsets.device() == rows.device(), packedAttentionName, ": ", name,
              " must be on the CPU or on the device of query (", rows.device(), "), got ",
              offsets.device());
-    TF_CHECK(ERR_ARGUMENT, longest >= 0, op, ": ", name, " on ", offsets.device(),
+    TF_CHECK(ERR_ARGUMENT, longest >= 0, packedAttentionName, ": ", name, " on ", offsets.device(),
              " need longest_query and longest_key, the lengths of the longest sequences");
     return;
   }
   const auto list = offsets.to(at::kLong).contiguous();
   const auto* data = list.const_data_ptr<int64_t>();
   const auto last = offsets.size(0) - 1;
-  TF_CHECK(ERR_SHAPE, data[0] == 0 && data[last] == rows.size(0), op, ": ", name,
+  TF_CHECK(ERR_SHAPE, data[0] == 0 && data[last] == rows.size(0), packedAttentionName, ": ", name,
            " must go from 0 to the ", rows.size(0), " rows of ", rowsName, ", got ", data[0],
            " to ", data[last]);
   for (int64_t i = 0; i < last; ++i) {
-    TF_CHECK(ERR_ARGUMENT, data[i] <= data[i + 1], op, ": ", name, " must not fall, got ", data[i],
-             " before ", data[i + 1]);
+    TF_CHECK(ERR_ARGUMENT, data[i] <= data[i + 1], packedAttentionName, ": ", name,
+             " must not fall, got ", data[i], " before ", data[i + 1]);
   }
 }
 
 void checkArguments(const Packed& t, int64_t heads, bool causal, double dropoutP,
                     const OptionalGenerator& generator) {
-  checkFloating(op, "query", t.query);
-  checkMatches(op, "key", t.key, "query", t.query);
-  checkMatches(op, "value", t.value, "query", t.query);
-  TF_CHECK(ERR_SHAPE, t.query.dim() == 2, op, ": query must be [Nq, H * Dk], got ",
+  checkFloating(packedAttentionName, "query", t.query);
+  checkMatches(packedAttentionName, "key", t.key, "query", t.query);
+  checkMatches(packedAttentionName, "value", t.value, "query", t.query);
+  TF_CHECK(ERR_SHAPE, t.query.dim() == 2, packedAttentionName, ": query must be [Nq, H * Dk], got ",
            t.query.sizes());
   const auto width = t.query.size(1);
-  TF_CHECK(ERR_SHAPE, heads >= 1 && width >= 1 && width % heads == 0, op, ": heads (", heads,
-           ") must divide the width of query, ", t.query.sizes());
-  TF_CHECK(ERR_SHAPE, t.key.dim() == 2 && t.key.size(1) == width, op, ": key must be [Nk, ", width,
-           "] for a query of ", t.query.sizes(), ", got ", t.key.sizes());
-  TF_CHECK(ERR_SHAPE, t.value.sizes() == t.key.sizes(), op, ": value must be like key ",
-           t.key.sizes(), ", got ", t.value.sizes());
+  TF_CHECK(ERR_SHAPE, heads >= 1 && width >= 1 && width % heads == 0, packedAttentionName,
+           ": heads (", heads, ") must divide the width of query, ", t.query.sizes());
+  TF_CHECK(ERR_SHAPE, t.key.dim() == 2 && t.key.size(1) == width, packedAttentionName,
+           ": key must be [Nk, ", width, "] for a query of ", t.query.sizes(), ", got ",
+           t.key.sizes());
+  TF_CHECK(ERR_SHAPE, t.value.sizes() == t.key.sizes(), packedAttentionName,
+           ": value must be like key ", t.key.sizes(), ", got ", t.value.sizes());
   checkOffsets("query_offsets", t.queryOffsets, t.longestQuery, "query", t.query);
   checkOffsets("key_offsets", t.keyOffsets, t.longestKey, "key", t.key);
-  TF_CHECK(ERR_DEVICE, t.queryOffsets.device() == t.keyOffsets.device(), op,
+  TF_CHECK(ERR_DEVICE, t.queryOffsets.device() == t.keyOffsets.device(), packedAttentionName,
            ": query_offsets and key_offsets must be on one device, got ", t.queryOffsets.device(),
            " and ", t.keyOffsets.device());
-  TF_CHECK(ERR_SHAPE, t.queryOffsets.size(0) == t.keyOffsets.size(0), op,
+  TF_CHECK(ERR_SHAPE, t.queryOffsets.size(0) == t.keyOffsets.size(0), packedAttentionName,
            ": query_offsets and key_offsets must have the same number of sequences, got ",
            t.queryOffsets.size(0) - 1, " and ", t.keyOffsets.size(0) - 1);
-  TF_CHECK(ERR_SHAPE, !causal || !t.queryOffsets.is_cpu() || t.queryOffsets.equal(t.keyOffsets), op,
+  TF_CHECK(ERR_SHAPE, !causal || !t.queryOffsets.is_cpu() || t.queryOffsets.equal(t.keyOffsets),
+           packedAttentionName,
            ": causal attention is within a sequence: query_offsets and key_offsets must be equal");
-  checkProbability(op, "dropout_p", dropoutP);
-  checkGenerator(op, generator);
+  checkProbability(packedAttentionName, "dropout_p", dropoutP);
+  checkGenerator(packedAttentionName, generator);
 }
 
 /// float16 and bfloat16 become float32; rows become contiguous within themselves.
@@ -184,14 +187,14 @@ Work workOf(const int64_t* queryOffsets, const int64_t* keyOffsets, int64_t sequ
   return work;
 }
 
-struct Result {
+struct PackedAttentionResult {
   at::Tensor output;   // [Nq, H * Dk]
   at::Tensor logSums;  // [Nq, H]
 };
 
 template <typename T>
-Result forwardLoop(const Packed& t, const AttentionSettings& settings) {
-  Result result;
+PackedAttentionResult forwardLoop(const Packed& t, const AttentionSettings& settings) {
+  PackedAttentionResult result;
   result.output = at::zeros({t.query.size(0), t.query.size(1)}, t.query.options());
   result.logSums = at::zeros({t.query.size(0), settings.heads}, t.query.options());
   const Layout<T> layout{t.queryOffsets.const_data_ptr<int64_t>(),
@@ -272,7 +275,7 @@ AttentionSettings settingsOf(const Packed& t, int64_t heads, bool causal, double
   return {heads, t.query.size(1) / heads, causal, dropoutP, seed};
 }
 
-Result forwardPass(const Packed& given, const AttentionSettings& settings) {
+PackedAttentionResult forwardPass(const Packed& given, const AttentionSettings& settings) {
   const auto t = preparedTensors(given);
   auto result = t.query.scalar_type() == at::kDouble ? forwardLoop<double>(t, settings)
                                                      : forwardLoop<float>(t, settings);
@@ -377,10 +380,10 @@ struct PackedAttentionFunction : torch::autograd::Function<PackedAttentionFuncti
   }
 };
 
-uint64_t seedFor(double dropoutP, const OptionalGenerator& generator, const at::Tensor& query) {
+uint64_t seedNumber(double dropoutP, const OptionalGenerator& generator, const at::Tensor& query) {
   if (dropoutP == 0.0) return 0;
   const auto seed = drawSeed(generator, query);
-  return static_cast<uint64_t>(seed.slot.defined() ? seed.slot.item<int64_t>() : seed.number);
+  return seedOf(seed.number, seed.optionalSlot());
 }
 
 at::Tensor packedAttention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
@@ -391,7 +394,8 @@ at::Tensor packedAttention(const at::Tensor& query, const at::Tensor& key, const
   checkArguments(t, heads, causal, dropoutP, generator);
   if (query.is_meta()) return at::empty_like(query, at::MemoryFormat::Contiguous);
   if (runsOnGpu(t)) return onGpu(t, heads, causal, dropoutP);
-  const auto settings = settingsOf(t, heads, causal, dropoutP, seedFor(dropoutP, generator, query));
+  const auto settings =
+      settingsOf(t, heads, causal, dropoutP, seedNumber(dropoutP, generator, query));
   return query.is_cpu() ? forwardPass(t, settings).output : composed(t, settings);
 }
 
@@ -410,7 +414,7 @@ at::Tensor packedAttentionAutograd(const at::Tensor& query, const at::Tensor& ke
     checkArguments(t, heads, causal, dropoutP, generator);
     return PackedAttentionFunction::apply(
         query, key, value, queryOffsets, keyOffsets,
-        settingsOf(t, heads, causal, dropoutP, seedFor(dropoutP, generator, query)));
+        settingsOf(t, heads, causal, dropoutP, seedNumber(dropoutP, generator, query)));
   }
   const at::AutoDispatchBelowADInplaceOrView belowAutograd;
   return packedAttention(query, key, value, queryOffsets, keyOffsets, heads, causal, dropoutP,
@@ -424,7 +428,8 @@ at::Tensor packedAttentionReference(const at::Tensor& query, const at::Tensor& k
                                     OptionalGenerator generator) {
   const Packed t{query, key, value, queryOffsets, keyOffsets, longestQuery, longestKey};
   checkArguments(t, heads, causal, dropoutP, generator);
-  return composed(t, settingsOf(t, heads, causal, dropoutP, seedFor(dropoutP, generator, query)));
+  return composed(t,
+                  settingsOf(t, heads, causal, dropoutP, seedNumber(dropoutP, generator, query)));
 }
 
 }  // namespace

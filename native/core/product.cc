@@ -11,6 +11,7 @@
 #include <optional>
 
 #include "check.h"
+#include "optional.h"
 #include "precision.h"
 
 namespace torchformer::core {
@@ -56,7 +57,7 @@ at::Tensor oneDnnProduct(const at::Tensor& a, const at::Tensor& b, const at::Ten
   static const auto linear = c10::Dispatcher::singleton()
                                  .findSchemaOrThrow("mkldnn::_linear_pointwise", "")
                                  .typed<Signature>();
-  const auto optionalBias = bias.defined() ? std::optional(bias) : std::nullopt;
+  const auto optionalBias = optional(bias);
   return linear.call(a, b.t(), optionalBias, "none", c10::List<std::optional<at::Scalar>>(), "");
 }
 

@@ -32,16 +32,17 @@ namespace {
 
 using torch::autograd::AutogradContext;
 
-constexpr auto op = "rms_norm";
+constexpr auto rmsNormName = "rms_norm";
 
 void checkArguments(const at::Tensor& input, const at::Tensor& scale, double eps) {
-  checkFloating(op, "input", input);
-  checkParameter(op, "scale", scale, "input", input);
-  TF_CHECK(ERR_SHAPE, input.dim() >= 1 && input.size(-1) >= 1, op,
+  checkFloating(rmsNormName, "input", input);
+  checkParameter(rmsNormName, "scale", scale, "input", input);
+  TF_CHECK(ERR_SHAPE, input.dim() >= 1 && input.size(-1) >= 1, rmsNormName,
            ": input must be [..., D] with D at least 1, got ", input.sizes());
-  TF_CHECK(ERR_SHAPE, scale.dim() == 1 && scale.size(0) == input.size(-1), op, ": scale must be [",
-           input.size(-1), "] for an input of ", input.sizes(), ", got ", scale.sizes());
-  checkEpsilon(op, "eps", eps, input);
+  TF_CHECK(ERR_SHAPE, scale.dim() == 1 && scale.size(0) == input.size(-1), rmsNormName,
+           ": scale must be [", input.size(-1), "] for an input of ", input.sizes(), ", got ",
+           scale.sizes());
+  checkEpsilon(rmsNormName, "eps", eps, input);
 }
 
 NormForm formOf(double eps) {
@@ -91,7 +92,7 @@ struct RmsNormFunction : torch::autograd::Function<RmsNormFunction> {
 at::Tensor rmsNorm(const at::Tensor& input, const at::Tensor& scale, double eps,
                    std::string_view results) {
   checkArguments(input, scale, eps);
-  const auto outputType = resultType(op, results, input);
+  const auto outputType = resultType(rmsNormName, results, input);
   if (!hasNormKernels(input))
     return composedNorm(input, scale, /*shift=*/{}, formOf(eps), outputType);
   return normForward(input, scale, /*shift=*/{}, formOf(eps), outputType).output;
@@ -100,7 +101,7 @@ at::Tensor rmsNorm(const at::Tensor& input, const at::Tensor& scale, double eps,
 at::Tensor rmsNormAutograd(const at::Tensor& input, const at::Tensor& scale, double eps,
                            std::string_view results) {
   checkArguments(input, scale, eps);
-  const auto outputType = resultType(op, results, input);
+  const auto outputType = resultType(rmsNormName, results, input);
   if (!hasNormKernels(input))
     return composedNorm(input, scale, /*shift=*/{}, formOf(eps), outputType);
   if (mustRecord({input, scale})) return RmsNormFunction::apply(input, scale, eps, outputType);
@@ -111,7 +112,8 @@ at::Tensor rmsNormAutograd(const at::Tensor& input, const at::Tensor& scale, dou
 at::Tensor rmsNormReference(const at::Tensor& input, const at::Tensor& scale, double eps,
                             std::string_view results) {
   checkArguments(input, scale, eps);
-  return composedNorm(input, scale, /*shift=*/{}, formOf(eps), resultType(op, results, input));
+  return composedNorm(input, scale, /*shift=*/{}, formOf(eps),
+                      resultType(rmsNormName, results, input));
 }
 
 }  // namespace

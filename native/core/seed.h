@@ -5,7 +5,8 @@
 #include <torch/library.h>
 
 #include <cstdint>
-#include <optional>
+
+#include "optional.h"
 
 namespace torchformer::core {
 
@@ -16,15 +17,18 @@ struct Seed {
   /// that is replayed, with another seed each time. Else undefined.
   at::Tensor slot;
 
-  std::optional<at::Tensor> optionalSlot() const {
-    return slot.defined() ? std::optional(slot) : std::nullopt;
-  }
+  OptionalTensor optionalSlot() const { return optional(slot); }
 };
+
+/// What `slot` holds, which is waited for, else `number`.
+inline uint64_t seedOf(int64_t number, const OptionalTensor& slot) {
+  return static_cast<uint64_t>(slot.has_value() ? slot->item<int64_t>() : number);
+}
 
 /// One 64-bit number from `generator`, a CPU one, else from the CPU's default generator. The same
 /// for all devices: a seeded run drops the same elements everywhere, and no device has to be waited
 /// for. While seeds come from slots (see useSeedSlots), the next slot.
-Seed drawSeed(const std::optional<at::Generator>& generator, const at::Tensor& like);
+Seed drawSeed(const OptionalGenerator& generator, const at::Tensor& like);
 
 /// From here on drawSeed of this thread hands out the elements of `slots`, int64 [n], one after the
 /// other; undefined: generators again.

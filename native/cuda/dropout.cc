@@ -10,8 +10,6 @@ namespace torchformer::cuda {
 
 namespace {
 
-using OptionalTensor = std::optional<at::Tensor>;
-
 at::Tensor drop(const at::Tensor& input, double p, int64_t seed, const OptionalTensor& slot,
                 const OptionalTensor& residual, at::ScalarType outputType) {
   const c10::DeviceGuard guard(input.device());

@@ -12,9 +12,7 @@ namespace torchformer::cuda {
 
 namespace {
 
-using OptionalTensor = std::optional<at::Tensor>;
-
-constexpr auto op = "embed";
+constexpr auto embedName = "embed";
 
 /// A table in the backward pass, where its numbers of rows alone are looked at.
 LookedUp lookedUp(const at::Tensor& ids, int64_t size) {
@@ -42,7 +40,7 @@ at::Tensor embed(const at::Tensor& weight, const at::Tensor& ids, double scale,
                            droppingOf(p, seed, slot)};
   arguments.weight.data = dataOf(rows);
   arguments.table.data = dataOf(added);
-  check(op, launchEmbed(arguments, currentStream(weight.device())));
+  check(embedName, launchEmbed(arguments, currentStream(weight.device())));
   return output;
 }
 
@@ -54,11 +52,11 @@ at::Tensor embedBackward(const at::Tensor& gradOutput, const at::Tensor& ids,
   const auto idRow = dense(ids);
   const auto places = positions.has_value() ? dense(*positions) : at::Tensor();
   const auto output = at::empty(upstream.sizes(), upstream.options());
-  check(op, launchEmbedBackward(
-                {elementOf(upstream.scalar_type()), lookedUp(idRow, vocabulary),
-                 lookedUp(places, positionCount), dataOf(upstream), mutableDataOf(output),
-                 ids.numel(), upstream.size(1), scale, droppingOf(p, seed, slot)},
-                currentStream(gradOutput.device())));
+  check(embedName, launchEmbedBackward(
+                       {elementOf(upstream.scalar_type()), lookedUp(idRow, vocabulary),
+                        lookedUp(places, positionCount), dataOf(upstream), mutableDataOf(output),
+                        ids.numel(), upstream.size(1), scale, droppingOf(p, seed, slot)},
+                       currentStream(gradOutput.device())));
   return output;
 }
 

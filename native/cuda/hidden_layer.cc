@@ -14,7 +14,6 @@ namespace torchformer::cuda {
 namespace {
 
 using core::Activation;
-using OptionalTensor = std::optional<at::Tensor>;
 
 static_assert(static_cast<int>(HiddenActivation::relu) == static_cast<int>(Activation::relu) &&
               static_cast<int>(HiddenActivation::gelu) == static_cast<int>(Activation::gelu) &&

@@ -27,10 +27,9 @@ namespace {
 
 using core::isHalf;
 using core::Products;
-using OptionalTensor = std::optional<at::Tensor>;
 using Six = std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor>;
 
-constexpr auto op = "linear_cross_entropy";
+constexpr auto lossName = "linear_cross_entropy";
 
 #if defined(TORCHFORMER_CUDA_EMULATED)
 // So that small tests have several chunks.
@@ -142,12 +141,13 @@ Six pass(const at::Tensor& input, const at::Tensor& weight, const OptionalTensor
     const auto xHere = x.narrow(0, start, count);
     addProduct(logits.narrow(0, 0, count).narrow(1, 0, columns), xHere, factor.t(),
                /*keepsSum=*/false, /*scale=*/1.0);
-    check(op, launchLossRows({elementOf(types.logits), elementOf(types.factors), dataOf(logits),
-                              dataOf(biases), targets.const_data_ptr<int64_t>() + start,
-                              mutableDataOf(tokenLosses.narrow(0, start, count)),
-                              correct.mutable_data_ptr<bool>() + start, mutableDataOf(slopes),
-                              count, classes, stride, ignoreIndex, labelSmoothing, slopeScale},
-                             currentStream(input.device())));
+    check(lossName,
+          launchLossRows({elementOf(types.logits), elementOf(types.factors), dataOf(logits),
+                          dataOf(biases), targets.const_data_ptr<int64_t>() + start,
+                          mutableDataOf(tokenLosses.narrow(0, start, count)),
+                          correct.mutable_data_ptr<bool>() + start, mutableDataOf(slopes), count,
+                          classes, stride, ignoreIndex, labelSmoothing, slopeScale},
+                         currentStream(input.device())));
     if (!wantsAny) continue;
     const auto slopesHere = slopes.narrow(0, 0, count);
     if (wantsInput) {

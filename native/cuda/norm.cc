@@ -13,11 +13,10 @@ namespace torchformer::cuda {
 
 namespace {
 
-using OptionalTensor = std::optional<at::Tensor>;
 using Three = std::tuple<at::Tensor, at::Tensor, at::Tensor>;
 using Four = std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor>;
 
-constexpr auto op = "norm";
+constexpr auto normName = "norm";
 
 at::ScalarType statisticsType(const at::Tensor& input) {
   return input.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
@@ -66,7 +65,7 @@ Three forward(const at::Tensor& rows, const SumParts* parts, const at::Tensor& s
     arguments.sumType = elementOf(parts->sum.scalar_type());
     arguments.dropping = parts->dropping;
   }
-  check(op, launchNormForward(arguments, currentStream(rows.device())));
+  check(normName, launchNormForward(arguments, currentStream(rows.device())));
   return {output, mean, std};
 }
 
@@ -114,7 +113,7 @@ Three backward(const at::Tensor& gradOutput, const at::Tensor& input, const at::
     arguments.droppedType = elementOf(dropped.scalar_type());
     arguments.dropping = dropping;
   }
-  check(op, launchNormBackward(arguments, currentStream(input.device())));
+  check(normName, launchNormBackward(arguments, currentStream(input.device())));
   return {gradInput, gradScale, gradShift};
 }
 

@@ -3,14 +3,15 @@
 #include <ATen/core/Tensor.h>
 #include <torch/library.h>
 
-#include <optional>
-
+#include "core/optional.h"
 #include "dropping.h"
 #include "element.h"
 
 // From tensors to what launchers take.
 
 namespace torchformer::cuda {
+
+using core::OptionalTensor;
 
 /// Registers kernels of the device ops (core/device_op.h): for CUDA, or in the emulated build for
 /// the CPU in place of the usual ones.
@@ -48,6 +49,6 @@ inline void* mutableDataOf(const at::Tensor& tensor) {
   return tensor.defined() ? tensor.mutable_data_ptr() : nullptr;
 }
 
-Dropping droppingOf(double p, int64_t seed, const std::optional<at::Tensor>& slot);
+Dropping droppingOf(double p, int64_t seed, const OptionalTensor& slot);
 
 }  // namespace torchformer::cuda
