@@ -54,7 +54,7 @@ let addon: NativeAddon | undefined;
 /** The addon of this environment, loaded and initialized at first use. @internal */
 export function native(): NativeAddon {
   if (addon === undefined) {
-    const loaded = nativeAddon();
+    const loaded = nativeAddon<Tensor>();
     const frame = loaded.initialize({
       makeTensor,
       slotOf,

@@ -6,7 +6,7 @@
 import { writeSync } from 'node:fs';
 import { TorchError } from '../errors.js';
 import { bootstrap, loadedRuntime, nativeAddon } from '../native/load.js';
-import type { NativeAddon } from '../../tensor/native.js';
+import type { NativeAddon } from '../native/nativeAddon.js';
 
 /** One line of what the probe tells. */
 export type ProbeFact =
@@ -32,14 +32,18 @@ function tell(fact: ProbeFact): void {
   writeSync(3, `${JSON.stringify(fact)}\n`);
 }
 
+/** A tensor here: nobody else sees it, and its number does. */
+interface Slot {
+  readonly slot: number;
+}
+
 function probe(): void {
   tell({ kind: 'step', step: 'opening libtorch' });
-  const addon = nativeAddon();
+  const addon = nativeAddon<Slot>();
   const cuda = loadedRuntime()?.cuda ?? { open: false, reason: 'not loaded' };
   addon.initialize({
-    // Tensors here are known to nobody else: a plain object with its slot does.
-    makeTensor: (slot) => ({ slot }) as never,
-    slotOf: (value) => (value as { slot?: number } | null)?.slot ?? -1,
+    makeTensor: (slot) => ({ slot }),
+    slotOf: (value) => (value as Partial<Slot> | null)?.slot ?? -1,
     TorchError,
     FloatScalar: class {} as never,
     warn: () => undefined,
@@ -66,13 +70,13 @@ function probe(): void {
 }
 
 /** Tells whether a product of two matrices comes out right. */
-function multiply(addon: NativeAddon, device: string): void {
+function multiply(addon: NativeAddon<Slot>, device: string): void {
   tell({ kind: 'step', step: `multiplying two matrices on ${device}` });
   let problem: string | null = null;
   try {
     const values = addon.fromBytes(new Float32Array([1, 2, 3, 4]), [2, 2], 'float32');
     const there = addon.bind('aten::to', 'device')(values, device, 'float32', false, true);
-    const product = addon.bind('aten::mm', '')(there, there) as never;
+    const product = addon.bind('aten::mm', '')(there, there) as Slot;
     const result = [...new Float32Array(addon.toBytes(product))].join();
     if (result !== '7,10,15,22') problem = `gave ${result} in place of 7,10,15,22`;
   } catch (error) {

@@ -2,11 +2,11 @@
 import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
-import type { NativeAddon } from '../../tensor/native.js';
 import { findAddon } from './addonFiles.js';
 import { TorchError } from '../errors.js';
 import { isVariable, libtorchMissing, searchLibtorch, type Search } from './findLibtorch.js';
 import type { LibtorchFolder } from './libtorchFolder.js';
+import type { NativeAddon } from './nativeAddon.js';
 import { moduleFile } from '../moduleFile.js';
 import { packageRoot } from '../package.js';
 import { lowestGlibc, ownPlatform, unsupportedSystem } from './platform.js';
@@ -50,18 +50,19 @@ const require = createRequire(moduleFile);
 const { libraries } = ownPlatform;
 
 let bootstrapModule: Bootstrap | null = null;
-let addonModule: NativeAddon | null = null;
+let addonModule: NativeAddon<unknown> | null = null;
 let runtime: LoadedRuntime | null = null;
 
 /**
- * The native addon, loaded at the first call.
+ * The native addon, loaded at the first call. `Tensor` is what its caller's `makeTensor` makes: only
+ * one caller in a process initializes it.
  *
  * @throws TorchError ERR_NATIVE_LOAD (no addon, no libtorch, or one that does not open),
  *   ERR_LIBTORCH_VERSION, ERR_CUDA_UNAVAILABLE (`TORCHFORMER_CUDA=1` and no CUDA library)
  */
-export function nativeAddon(): NativeAddon {
+export function nativeAddon<Tensor>(): NativeAddon<Tensor> {
   addonModule ??= loadAddon();
-  return addonModule;
+  return addonModule as NativeAddon<Tensor>;
 }
 
 /** What {@link nativeAddon} loaded, null before. */
@@ -139,7 +140,7 @@ export function cudaMissing({ libraries: folder }: LibtorchFolder): TorchError {
   );
 }
 
-function loadAddon(): NativeAddon {
+function loadAddon(): NativeAddon<unknown> {
   const { addon } = findAddon();
   refuseSecondCopy(addon);
   const { expectedVersion } = bootstrap();
@@ -147,7 +148,7 @@ function loadAddon(): NativeAddon {
   if (search.found === null) throw libtorchMissing(search, expectedVersion);
   const libtorch = search.found;
   const cuda = openLibtorch(libtorch, decideCuda(libtorch), search);
-  const loaded = requireNative(addon) as NativeAddon;
+  const loaded = requireNative(addon) as NativeAddon<unknown>;
   runtime = { addon, libtorch, cuda, kernelsProblem: cuda.open ? openKernels(addon) : null };
   (globalThis as CopyInUse)[copyInUse] = { package: packageRoot, addon };
   return loaded;
