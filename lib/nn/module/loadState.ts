@@ -105,15 +105,27 @@ export function loadStateInto(
         mismatched.set(key, `tied to "${first.key}" in the module, other values in the state dict`);
       } else if (!recompute) copies.set(slot.target, { key, value });
     }
-    if (noneMatches || mismatched.size > 0 || (strict && missing.length + unexpected.length > 0)) {
+    const incomplete = missing.length + unexpected.length > 0;
+    const onlyTables = incomplete && !noneMatches && matchesOnlyTables(slots, source);
+    if (noneMatches || onlyTables || mismatched.size > 0 || (strict && incomplete)) {
       const faults = { missing, unexpected, mismatched };
-      throw new StateDictError(explain(module, slots, source, faults, noneMatches), faults);
+      const nothing = noneMatches ? 'no key' : onlyTables ? 'only tables' : null;
+      throw new StateDictError(explain(module, slots, source, faults, nothing), faults);
     }
     noGrad(() => {
       for (const [target, { value }] of copies) target.copy_(value);
     });
   });
   return { missing, unexpected };
+}
+
+/** Whether all that would be copied follows from the module's settings, and other things do not. */
+function matchesOnlyTables(
+  slots: ReadonlyMap<string, Slot>,
+  source: ReadonlyMap<string, Tensor>,
+): boolean {
+  const trained = [...slots].filter(([, { target, derive }]) => derive(target.shape) === null);
+  return trained.length > 0 && !trained.some(([key]) => source.has(key));
 }
 
 function slotsOf(module: Module, derive: DeriveBuffer): Map<string, Slot> {
@@ -245,7 +257,7 @@ function explain(
   slots: ReadonlyMap<string, Slot>,
   source: ReadonlyMap<string, Tensor>,
   faults: LoadStateResult & { mismatched: ReadonlyMap<string, string> },
-  noneMatches: boolean,
+  nothing: 'no key' | 'only tables' | null,
 ): string {
   if (source.size === 0) {
     return (
@@ -255,11 +267,14 @@ function explain(
   }
   const keys =
     source.size === 1 ? 'the only key does not belong' : `none of the ${source.size} keys belongs`;
-  const lines = [
-    noneMatches
-      ? `loadStateDict: ${keys} to ${module.constructor.name}; nothing was loaded`
-      : `loadStateDict: the state dict does not fit ${module.constructor.name}; nothing was loaded`,
-  ];
+  const name = module.constructor.name;
+  const first =
+    nothing === 'no key'
+      ? `${keys} to ${name}`
+      : nothing === 'only tables'
+        ? `the state dict has no weight of ${name}, only tables that its settings determine`
+        : `the state dict does not fit ${name}`;
+  const lines = [`loadStateDict: ${first}; nothing was loaded`];
   const prefix = alienPrefix(slots, source);
   if (prefix !== null) {
     lines.push(

@@ -466,7 +466,7 @@ export class Module {
    *
    * @param state a Map or plain object from names to tensors
    * @param options `strict`: default true, missing and unexpected keys are errors; wrong shapes
-   *   and a state without any matching key always are. `stripPrefix`: a prefix such as
+   *   and a state dict without a single weight of the module always are. `stripPrefix`: a prefix such as
    *   `'module.'` to take off the keys. `wrappedIn`: the key under which the state dict sits
    * @returns the keys missing in `state` and those the module does not have (`strict: false`)
    * @throws StateDictError listing missing, unexpected and wrongly shaped keys

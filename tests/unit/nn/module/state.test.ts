@@ -208,6 +208,28 @@ describe('loadStateDict', () => {
     expect(fault(net(), {}, { strict: false }).missing).toHaveLength(4);
   });
 
+  it('refuses a foreign state that shares nothing but a table even if not strict', () => {
+    const model = makeModel(7, { N: 1, dModel: 4, dFf: 4, h: 1, maxLen: 6 });
+    const pe = model.srcEmbed.buffers()[0] as Tensor;
+    const source = { 'src_embed.1.pe': pe, 'transformer.wte.weight': ones([7, 4]) };
+    const error = fault(model, source, { strict: false });
+    expect(error.message).toContain(
+      'the state dict has no weight of Transformer, only tables that its settings determine; ' +
+        'nothing was loaded',
+    );
+    expect(error.unexpected).toEqual(['transformer.wte.weight']);
+    const bias = { 'generator.proj.bias': ones([7]) };
+    expect(model.loadStateDict({ ...source, ...bias }, { strict: false }).unexpected).toEqual([
+      'transformer.wte.weight',
+    ]);
+    // Of a module that has nothing else, the table is all there is to load.
+    const positions = new PositionalEncoding(4, { maxLen: 6 });
+    expect(positions.loadStateDict({ pe, other: ones([1]) }, { strict: false })).toEqual({
+      missing: [],
+      unexpected: ['other'],
+    });
+  });
+
   it('names the dialect that foreign keys look like', () => {
     const foreign = {
       'layers.0.self_attn.in_proj_weight': ones([1]),
