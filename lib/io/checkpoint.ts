@@ -1,6 +1,7 @@
 /** Models as folders: `model.safetensors`, `config.json` and `tokenizer.json`. */
+import type { Stats } from 'node:fs';
 import { readdir, readFile, stat } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { checkSpecialIds, type SpecialIds } from '../data/tokenizers/specialIds.js';
 import { checkTokenizer, checkTokenizerFits, Tokenizer } from '../data/tokenizers/tokenizer.js';
 import { makeModel } from '../nn/model/makeModel.js';
@@ -29,6 +30,8 @@ import {
   structureOf,
   warnOfOwnModules,
 } from './modelStructure.js';
+import { otherFormat } from './otherFormats.js';
+import { ReadableFile } from './readableFile.js';
 import { currentFolder, readFolder, replaceFolder } from './replaceFolder.js';
 import { readSafetensors, safetensorsWriter, type SafetensorsFile } from './safetensors.js';
 import { checkpointFault } from './safetensorsHeader.js';
@@ -77,7 +80,7 @@ export interface LoadedModel {
  * one step when everything is on the disk: at any moment, and after any failure, it is the old or
  * the new model, complete. Other files in a model folder stay.
  *
- * Do not train the model before the promise settles.
+ * The weights are those of the moment of the call: a change before the promise settles is an error.
  *
  * Of a model made by `makeModel` whose parts were replaced, the weights are saved as they are, with a
  * warning: `loadModel` needs a model with the same parts for them. Weights that were tied by hand are
@@ -116,10 +119,11 @@ export async function saveModel(
     columns,
     training,
   });
-  await refuseForeignFolder(folder);
   const state = model.stateDict();
   try {
+    // Before anything is waited for: the weights of the call are the ones to save.
     const writeWeights = safetensorsWriter(state, { format: 'pt' });
+    await refuseForeignFolder(folder);
     await replaceFolder(
       folder,
       [weightsFile, configFile, tokenizerFile],
@@ -181,19 +185,51 @@ export async function loadModel(
  */
 export async function findModelFolder(folder: string): Promise<string> {
   checkPath('findModelFolder', 'folder', folder);
+  const status = await statusOf(folder);
+  if (status !== null && !status.isDirectory()) throw await notAFolder(folder);
   const candidates = [folder, join(folder, 'best'), join(folder, 'last')];
   for (const candidate of candidates) {
     if (await isFile(join(await currentFolder(candidate), configFile))) return candidate;
   }
-  const exists = await stat(folder).then(
-    () => true,
-    () => false,
-  );
   throw checkpointFault(
     folder,
-    exists
-      ? `no model in it: there is no ${configFile}, and no best/ or last/ with one`
-      : 'no such folder',
+    status === null
+      ? 'no such folder'
+      : `no model in it: there is no ${configFile}, and no best/ or last/ with one`,
+  );
+}
+
+/** Null if there is nothing of that name. */
+async function statusOf(path: string): Promise<Stats | null> {
+  try {
+    return await stat(path);
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT') return null;
+    const reason = code === 'ENOTDIR' ? 'a part of the path is a file, not a folder' : message;
+    throw checkpointFault(path, reason, error);
+  }
+}
+
+/** What is wrong with the path of a file in place of a model folder. */
+async function notAFolder(path: string): Promise<Error> {
+  const folder = dirname(path);
+  if (await isFile(join(folder, configFile))) {
+    return checkpointFault(path, `a model is the whole folder, not a file in it: give ${folder}`);
+  }
+  let other: string | null = null;
+  try {
+    const file = await ReadableFile.open(path);
+    const start = new Uint8Array(Math.min(8, await file.size()));
+    await file.read(start, 0).finally(() => file.close());
+    other = otherFormat(start);
+  } catch {
+    // That it is no folder is fault enough.
+  }
+  const kind = other ?? 'a file';
+  return checkpointFault(
+    path,
+    `a model is a folder that saveModel or a training has written; this is ${kind}`,
   );
 }
 

@@ -1,5 +1,5 @@
 /** Reading and writing safetensors files, with one piece of one tensor in memory at a time. */
-import { open, type FileHandle } from 'node:fs/promises';
+import { TorchError } from '../runtime/errors.js';
 import { checkObject, checkOptions, checkPath, describe } from '../runtime/options.js';
 import { checkTensor } from '../tensor/check.js';
 import { empty, fromBytes } from '../tensor/create.js';
@@ -7,6 +7,8 @@ import type { DeviceChoice } from '../tensor/device.js';
 import { tidy } from '../tensor/scope.js';
 import type { Tensor } from '../tensor/tensor.js';
 import { writeFileAtomically, type ByteSink } from './atomicFile.js';
+import { Fingerprint } from './fingerprint.js';
+import { ReadableFile } from './readableFile.js';
 import {
   buildHeader,
   checkpointFault,
@@ -38,25 +40,20 @@ export class SafetensorsFile {
   readonly path: string;
   /** The free texts of the header's `__metadata__`. */
   readonly metadata: Readonly<Record<string, string>>;
-  readonly #handle: FileHandle;
+  readonly #file: ReadableFile;
   readonly #entries: ReadonlyMap<string, TensorEntry>;
   readonly #dataStart: number;
 
-  private constructor(
-    path: string,
-    handle: FileHandle,
-    header: SafetensorsHeader,
-    dataStart: number,
-  ) {
+  private constructor(file: ReadableFile, header: SafetensorsHeader, dataStart: number) {
     // Types keep TypeScript from calling this, but not JavaScript.
     if (header === undefined) {
       throw new TypeError(
         'SafetensorsFile: the constructor is private; use await readSafetensors(path)',
       );
     }
-    this.path = path;
+    this.path = file.path;
     this.metadata = header.metadata;
-    this.#handle = handle;
+    this.#file = file;
     this.#entries = header.entries;
     this.#dataStart = dataStart;
   }
@@ -64,30 +61,19 @@ export class SafetensorsFile {
   /** @internal See {@link readSafetensors}. */
   static async open(path: string): Promise<SafetensorsFile> {
     checkPath('SafetensorsFile.open', 'path', path);
-    let handle: FileHandle;
+    const file = await ReadableFile.open(path);
     try {
-      handle = await open(path, 'r');
-    } catch (error) {
-      const { code, message } = error as NodeJS.ErrnoException;
-      throw checkpointFault(
-        path,
-        code === 'ENOENT' ? 'no such file' : `cannot be opened (${message})`,
-        error,
-      );
-    }
-    try {
-      const status = await handle.stat();
-      if (!status.isFile()) throw checkpointFault(path, 'not a file');
-      const start = new Uint8Array(Math.min(lengthBytes, status.size));
-      await readFully(handle, path, start, 0);
-      const length = readHeaderLength(path, start, status.size);
+      const size = await file.size();
+      const start = new Uint8Array(Math.min(lengthBytes, size));
+      await file.read(start, 0);
+      const length = readHeaderLength(path, start, size);
       const json = new Uint8Array(length);
-      await readFully(handle, path, json, lengthBytes);
+      await file.read(json, lengthBytes);
       const dataStart = lengthBytes + length;
-      const header = parseHeader(path, json, status.size - dataStart);
-      return new SafetensorsFile(path, handle, header, dataStart);
+      const header = parseHeader(path, json, size - dataStart);
+      return new SafetensorsFile(file, header, dataStart);
     } catch (error) {
-      await handle.close();
+      await file.close();
       throw error;
     }
   }
@@ -113,7 +99,8 @@ export class SafetensorsFile {
    *
    * @param options.device where it goes; default `'cpu'`
    * @throws TorchError ERR_CHECKPOINT for an unknown name, an element type that tensors here
-   *   cannot have, or a file that has become shorter since it was opened
+   *   cannot have, or a file that has become shorter since it was opened; ERR_DISPOSED after
+   *   {@link SafetensorsFile.close}
    */
   async tensor(name: string, options: { device?: DeviceChoice | undefined } = {}): Promise<Tensor> {
     checkOptions('SafetensorsFile.tensor', options, ['device']);
@@ -132,7 +119,7 @@ export class SafetensorsFile {
     try {
       for (let begin = entry.begin; begin < entry.end; begin += pieceBytes) {
         const bytes = new Uint8Array(Math.min(pieceBytes, entry.end - begin));
-        await readFully(this.#handle, this.path, bytes, this.#dataStart + begin);
+        await this.#file.read(bytes, this.#dataStart + begin);
         tidy(() => {
           const count = bytes.byteLength / size;
           // Booleans travel as numbers: a byte other than 0 and 1 is no valid bool in memory.
@@ -162,9 +149,12 @@ export class SafetensorsFile {
     }
   }
 
-  /** Closes the file; tensors already read stay valid. Harmless when repeated. */
+  /**
+   * Closes the file; tensors already read stay valid. Harmless when repeated. A file that is not
+   * closed stays open until this object is garbage-collected.
+   */
   async close(): Promise<void> {
-    await this.#handle.close();
+    await this.#file.close();
   }
 
   /**
@@ -207,42 +197,21 @@ export async function readSafetensors(path: string): Promise<SafetensorsFile> {
   return SafetensorsFile.open(path);
 }
 
-async function readFully(
-  handle: FileHandle,
-  path: string,
-  bytes: Uint8Array,
-  position: number,
-): Promise<void> {
-  let filled = 0;
-  while (filled < bytes.byteLength) {
-    const { bytesRead } = await handle.read(
-      bytes,
-      filled,
-      bytes.byteLength - filled,
-      position + filled,
-    );
-    if (bytesRead === 0) {
-      throw checkpointFault(
-        path,
-        `truncated while it was read: ${position + bytes.byteLength} bytes expected, ` +
-          `it ends after ${position + filled}`,
-      );
-    }
-    filled += bytesRead;
-  }
-}
-
 /**
  * Writes tensors as a safetensors file, through a temporary file that replaces `path` only when
  * it is complete and on the disk. Elements are written in row-major order whatever the strides,
  * widest element type first, so that each tensor is aligned for its type.
  *
- * Do not write to the tensors before the promise settles: they are read piece by piece.
+ * The file has the values of the moment of the call, or it is not written: tensors are read piece by
+ * piece, without a copy that would double their memory, and a change before the promise settles is an
+ * error. So await it before training goes on, or pass a copy: `model.clone().stateDict()`.
  *
  * @param tensors by name, such as a module's `stateDict()`
  * @param metadata free texts for the header; default none
  * @throws TypeError for what is no path, no Tensor by name, or no text by name
- * @throws TorchError ERR_CHECKPOINT if it cannot be saved; the old file is then unchanged
+ * @throws RangeError for names and metadata of more than 100 MB, which no reader accepts
+ * @throws TorchError ERR_CHECKPOINT if it cannot be saved, or a tensor was changed meanwhile; the old
+ *   file is then unchanged
  */
 export async function writeSafetensors(
   path: string,
@@ -276,13 +245,29 @@ export function safetensorsWriter(
         `writeSafetensors: metadata ${JSON.stringify(key)} must be a string, got ${describe(text)}`,
       );
     }
+    if (!isWellFormed(key) || !isWellFormed(text)) {
+      throw new TypeError(
+        `writeSafetensors: metadata ${JSON.stringify(key)} is not valid Unicode text`,
+      );
+    }
   }
   const width = (tensor: Tensor) => itemSize(formatDType(tensor.dtype)) as number;
   entries.sort(([, a], [, b]) => width(b) - width(a));
+  const shapes = entries.map(([name, { dtype, shape }]) => ({ name, dtype, shape }));
+  const header = buildHeader(shapes, metadata);
+  const fingerprints = entries.map(([, tensor]) => new Fingerprint(tensor));
   return async (sink) => {
-    const shapes = entries.map(([name, { dtype, shape }]) => ({ name, dtype, shape }));
-    await sink(buildHeader(shapes, metadata));
-    for (const [, tensor] of entries) await writeElements(tensor, width(tensor), sink);
+    await sink(header);
+    for (const [index, [name, tensor]] of entries.entries()) {
+      if (!tensor.isDisposed) await writeElements(tensor, width(tensor), sink);
+      // After its last byte: what is the same now was the same all the time.
+      if (!tensor.isDisposed && fingerprints[index]?.matches()) continue;
+      throw new TorchError(
+        'ERR_CHECKPOINT',
+        `writeSafetensors: tensor ${JSON.stringify(name)} was changed or disposed of while it was being ` +
+          'saved; await the save first. What was there before is unchanged',
+      );
+    }
   };
 }
 
@@ -309,7 +294,7 @@ function checkName(name: string): void {
   // A lone surrogate has no UTF-8 form: it would come back under another name.
   if (!isWellFormed(name)) {
     throw new TypeError(
-      `writeSafetensors: the name ${JSON.stringify(name)} is no valid Unicode text`,
+      `writeSafetensors: the name ${JSON.stringify(name)} is not valid Unicode text`,
     );
   }
 }

@@ -5,6 +5,7 @@
 import { TorchError } from '../runtime/errors.js';
 import { describe } from '../runtime/options.js';
 import type { NativeDType } from '../tensor/native.js';
+import { otherFormat } from './otherFormats.js';
 import { findDuplicateKey } from './jsonKeys.js';
 
 /** Bytes of the little-endian length in front of the header. */
@@ -102,10 +103,9 @@ export function readHeaderLength(file: string, start: Uint8Array, fileSize: numb
   }
   const length = new DataView(start.buffer, start.byteOffset, lengthBytes).getBigUint64(0, true);
   if (length > BigInt(headerLimit)) {
-    throw checkpointFault(
-      file,
-      `not a safetensors file: it claims a header of ${length} bytes, the limit is ${headerLimit}`,
-    );
+    // Only here: no known start is that of a header which is short enough.
+    const claim = `not a safetensors file: it claims a header of ${length} bytes, the limit is ${headerLimit}`;
+    throw checkpointFault(file, otherFormat(start) ?? claim);
   }
   if (Number(length) > fileSize - lengthBytes) {
     throw checkpointFault(
@@ -286,6 +286,7 @@ export interface TensorShape {
  * a multiple of 8 (readers may map the file and use the elements in place).
  *
  * @param tensors in the order in which their data will follow
+ * @throws RangeError for a header that {@link readHeaderLength} would refuse
  */
 export function buildHeader(
   tensors: readonly TensorShape[],
@@ -304,6 +305,12 @@ export function buildHeader(
   const json = `{${[...header].map(([key, value]) => `${JSON.stringify(key)}:${JSON.stringify(value)}`).join(',')}}`;
   const text = new TextEncoder().encode(json);
   const padded = Math.ceil(text.byteLength / 8) * 8;
+  if (padded > headerLimit) {
+    throw new RangeError(
+      `writeSafetensors: names and metadata need a header of ${padded} bytes, ` +
+        `the format's limit is ${headerLimit}; keep large texts in a file of their own`,
+    );
+  }
   const bytes = new Uint8Array(lengthBytes + padded).fill(0x20);
   new DataView(bytes.buffer).setBigUint64(0, BigInt(padded), true);
   bytes.set(text, lengthBytes);

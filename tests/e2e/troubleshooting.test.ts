@@ -69,6 +69,8 @@ const causes: Readonly<Record<string, string>> = {
   training: `await new tf.Translator(large(), { tokenizer, specialIds }).translate(['a'])`,
   ownModules: `const m = model(); m.generator = new tf.Generator(8, 12); await tf.saveModel('own', m); await tf.loadModel('own')`,
   bare: `await tf.saveModel('bare', model()); await tf.Translator.load('bare')`,
+  changed: `const t = tf.ones([9]); const saving = tf.writeSafetensors('c', { t }); t.fill_(2); await saving`,
+  noFolder: `await writeFile('w.pth', 'x'); await tf.loadModel('w.pth')`,
   weights: `await writeFile('w.safetensors', 'PK'); await tf.readSafetensors('w.safetensors')`,
 };
 

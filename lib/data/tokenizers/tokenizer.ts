@@ -111,8 +111,12 @@ export class Tokenizer {
       text = await readFile(path, 'utf8');
     } catch (error) {
       const { code, message } = error as NodeJS.ErrnoException;
-      const reason =
-        code === 'ENOENT' ? `there is no such file (current folder: ${process.cwd()})` : message;
+      const reasons: Readonly<Record<string, string>> = {
+        ENOENT: `there is no such file (current folder: ${process.cwd()})`,
+        ENOTDIR: 'there is no such file: a part of the path is a file, not a folder',
+        EISDIR: 'it is a folder; give the tokenizer.json in it',
+      };
+      const reason = reasons[code ?? ''] ?? message;
       throw new TorchError('ERR_DATA', `${name}: ${reason}`, { cause: error });
     }
     return Tokenizer.parse(text, name);

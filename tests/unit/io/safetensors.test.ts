@@ -386,11 +386,53 @@ describe('reading and writing', () => {
     await expect(readSafetensors(folder)).rejects.toMatchObject({ code: 'ERR_CHECKPOINT' });
   });
 
+  test('a closed file names itself, after the reads that were on their way', async () => {
+    const path = written(fileOf({ a: f32(0, 400) }, 400));
+    const file = await readSafetensors(path);
+    const reading = file.tensor('a');
+    await Promise.all([file.close(), file.close()]);
+    const a = await reading;
+    expect(a.shape).toEqual([100]);
+    a.dispose();
+    await expect(file.tensor('a')).rejects.toMatchObject({
+      code: 'ERR_DISPOSED',
+      message: `${path}: the file has been closed; open it again with readSafetensors(path)`,
+    });
+  });
+
+  test('a header that no reader accepts is refused before anything is written', async () => {
+    const value = tensor([1]);
+    const path = join(folder, 'large.safetensors');
+    // Length of everything around the text, so that the header has exactly the limit's bytes.
+    await writeSafetensors(path, { value }, { text: '' });
+    const around = readFileSync(path).subarray(8, -4).toString().trimEnd().length;
+    const most = 100_000_000 - around;
+    await writeSafetensors(path, { value }, { text: 'x'.repeat(most) });
+    expect(readFileSync(path).readBigUInt64LE(0)).toBe(100_000_000n);
+    const file = await readSafetensors(path);
+    expect(file.metadata['text']?.length).toBe(most);
+    await file.close();
+    const before = readFileSync(path);
+    const writing = writeSafetensors(path, { value }, { text: 'x'.repeat(most + 1) });
+    await expect(writing).rejects.toThrow(RangeError);
+    await expect(writing).rejects.toThrow(
+      "names and metadata need a header of 100000008 bytes, the format's limit is 100000000",
+    );
+    expect(readFileSync(path).equals(before)).toBe(true);
+    rmSync(path);
+    value.dispose();
+  });
+
   test('names and metadata that the format cannot hold are refused', async () => {
     const value = tensor([1]);
     const path = join(folder, 'refused.safetensors');
     await expect(writeSafetensors(path, { __metadata__: value })).rejects.toThrow(/reserved/);
     await expect(writeSafetensors(path, { 'a\ud800': value })).rejects.toThrow(/Unicode/);
+    for (const metadata of [{ note: 'a\ud800' }, { 'a\ud800': 'note' }]) {
+      await expect(writeSafetensors(path, { value }, metadata)).rejects.toThrow(
+        /metadata ".*" is not valid Unicode text/,
+      );
+    }
     await expect(
       writeSafetensors(path, { value }, { epoch: 3 } as unknown as Record<string, string>),
     ).rejects.toThrow('metadata "epoch" must be a string, got 3');
