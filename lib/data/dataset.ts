@@ -43,8 +43,8 @@ export class TranslationDataset implements Iterable<TokenPair> {
     if (options.report !== undefined) checkReport(owner, options.report);
     checkTokenPairs(owner, pairs);
     pairs.forEach((pair, index) => {
-      checkSequence(`pairs[${index}].src`, pair.src, 1, vocabSize);
-      checkSequence(`pairs[${index}].tgt`, pair.tgt, 2, vocabSize);
+      checkSequence(`pairs[${index}].src`, pair.src, pair.row, 1, vocabSize);
+      checkSequence(`pairs[${index}].tgt`, pair.tgt, pair.row, 2, vocabSize);
     });
     this.pairs = pairs;
     this.specialIds = specialIds;
@@ -115,6 +115,7 @@ export class TranslationDataset implements Iterable<TokenPair> {
 function checkSequence(
   name: string,
   ids: readonly number[],
+  row: number,
   minimum: number,
   vocabSize: number,
 ): void {
@@ -124,10 +125,12 @@ function checkSequence(
       `TranslationDataset: ${name} must have at least ${tokens}, got ${describe(ids)}`,
     );
   }
-  for (const id of ids) {
+  for (let position = 0; position < ids.length; position++) {
+    const id = ids[position] as number;
     if (!Number.isInteger(id) || id < 0 || id >= vocabSize) {
       throw new RangeError(
-        `TranslationDataset: ${name} has the id ${describe(id)}; ids go from 0 to ${vocabSize - 1}`,
+        `TranslationDataset: ${name} has the id ${describe(id)}; ids go from 0 to ` +
+          `${vocabSize - 1} (at position ${position}, row ${row})`,
       );
     }
   }

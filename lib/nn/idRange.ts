@@ -5,6 +5,7 @@ import { callTensors } from '../tensor/dispatch.js';
 import { movedTo } from '../tensor/movedTo.js';
 import { tidy } from '../tensor/scope.js';
 import type { Tensor } from '../tensor/tensor.js';
+import type { PackedSequences } from './packed/packedSequences.js';
 
 interface IdRange {
   readonly low: number;
@@ -50,9 +51,16 @@ export function isKnownToFit(ids: Tensor, count: number): boolean {
  * Refuses ids outside 0 to count - 1. Checked here because the native kernels read past the table
  * (CUDA: end the device's context) instead.
  *
+ * @param placeOf where the `index`-th id is, in words; default: its indices
  * @throws RangeError naming the id, its position and the size of the table
  */
-export function checkIdRange(owner: string, name: string, ids: Tensor, count: number): void {
+export function checkIdRange(
+  owner: string,
+  name: string,
+  ids: Tensor,
+  count: number,
+  placeOf = (index: number): string => formatShape(indicesOf(index, ids.shape)),
+): void {
   if (ids.numel === 0) return;
   tidy(() => {
     const { low, high } = ranges.get(ids) ?? rangeOf(ids);
@@ -60,15 +68,25 @@ export function checkIdRange(owner: string, name: string, ids: Tensor, count: nu
     const id = low < 0 ? low : high;
     const index = (low < 0 ? ids.argmin() : ids.argmax()).item();
     throw new RangeError(
-      `${owner}: ${name} holds the id ${id} at ${formatShape(position(index, ids.shape))}, ` +
+      `${owner}: ${name} holds the id ${id} at ${placeOf(index)}, ` +
         `but the table has ${count} entries (0 to ${count - 1}); ` +
         'is the tokenizer the one the model was made for, its added tokens counted?',
     );
   });
 }
 
+/** Where an id of packed sequences is: the sequence and the place in it, as if they were padded. */
+export function placeIn(sequences: PackedSequences): (index: number) => string {
+  return (index) => {
+    const offsets = sequences.offsets.toArray() as number[];
+    // Of empty sequences that begin there, the last one is not empty.
+    const sequence = offsets.findLastIndex((offset) => offset <= index);
+    return formatShape([sequence, index - (offsets[sequence] as number)]);
+  };
+}
+
 /** The indices of the `index`-th element in row-major order. */
-function position(index: number, shape: readonly number[]): number[] {
+export function indicesOf(index: number, shape: readonly number[]): number[] {
   const indices: number[] = [];
   let rest = index;
   for (const size of [...shape].reverse()) {

@@ -65,20 +65,23 @@ export function makeBatch(
     }
     for (let i = 1; i < tgt.length; i++) if (tgt[i] !== pad) ntokens++;
   }
-  const src = padSequences(
+  /** `skipped`: ids of each sequence in front of those given. */
+  const filledUp = (part: 'src' | 'tgt', sequences: (readonly number[])[], skipped = 0) =>
+    filled(sequences, pad, place, (id, index, position) =>
+      checkInteger(owner, `pairs[${index}].${part}[${position + skipped}]`, id, 0),
+    );
+  const src = filledUp(
+    'src',
     pairs.map((pair) => pair.src),
-    pad,
-    place,
   );
-  const tgt = padSequences(
+  const tgt = filledUp(
+    'tgt',
     pairs.map((pair) => pair.tgt.slice(0, -1)),
-    pad,
-    place,
   );
-  const tgtY = padSequences(
+  const tgtY = filledUp(
+    'tgt',
     pairs.map((pair) => pair.tgt.slice(1)),
-    pad,
-    place,
+    1,
   );
   const tensors = { src, tgt, tgtY, srcMask: paddingMask(src, pad), tgtMask: targetMask(tgt, pad) };
   const packed = place === 'cpu' ? packPairs(pairs, pad) : null;
@@ -128,17 +131,26 @@ export function padSequences(
   checkInteger(owner, 'pad', pad, 0);
   checkDevice(owner, 'device', device);
   if (sequences.length === 0) throw new RangeError(`${owner}: sequences must not be empty`);
-  let width = 0;
   for (let row = 0; row < sequences.length; row++) {
-    const sequence: unknown = sequences[row];
-    checkArray(owner, `sequences[${row}]`, sequence, 'an array of ids');
-    width = Math.max(width, sequence.length);
+    checkArray(owner, `sequences[${row}]`, sequences[row], 'an array of ids');
   }
+  return filled(sequences, pad, device, (id, row, column) =>
+    checkInteger(owner, `sequences[${row}][${column}]`, id, 0),
+  );
+}
+
+/** @param checked returns an id, or throws an error that names its place */
+function filled(
+  sequences: readonly (readonly number[])[],
+  pad: number,
+  device: DeviceChoice,
+  checked: (id: unknown, row: number, column: number) => number,
+): Tensor {
+  const width = sequences.reduce((most, { length }) => Math.max(most, length), 0);
   const ids = new BigInt64Array(sequences.length * width).fill(BigInt(pad));
   sequences.forEach((sequence, row) => {
     for (let column = 0; column < sequence.length; column++) {
-      const id = checkInteger(owner, `sequences[${row}][${column}]`, sequence[column], 0);
-      ids[row * width + column] = BigInt(id);
+      ids[row * width + column] = BigInt(checked(sequence[column], row, column));
     }
   });
   return tensor(ids, { device, shape: [sequences.length, width] });

@@ -158,11 +158,11 @@ export class Transformer extends Module {
    */
   vectorsOfPacked({ src, tgt, srcSequences, tgtSequences }: PackedInput): Tensor {
     const memory = this.encoder.forward(
-      embedPacked(this.srcEmbed as Sequential, src, srcSequences),
+      embedPacked(this.srcEmbed as Sequential, 'src', src, srcSequences),
       new PackedMask(srcSequences, srcSequences),
     );
     return this.decoder.forward(
-      embedPacked(this.tgtEmbed as Sequential, tgt, tgtSequences),
+      embedPacked(this.tgtEmbed as Sequential, 'tgt', tgt, tgtSequences),
       memory,
       new PackedMask(tgtSequences, srcSequences),
       new PackedMask(tgtSequences, tgtSequences, true),

@@ -5,7 +5,7 @@ import type { Tensor } from '../../tensor/tensor.js';
 import { checkIds, checkSameDevice } from '../check.js';
 import type { Sequential } from '../module/containers.js';
 import { Embedding } from '../layers/embedding.js';
-import { checkIdRange } from '../idRange.js';
+import { checkIdRange, placeIn } from '../idRange.js';
 import { LearnedPositions } from '../layers/learnedPositions.js';
 import type { PackedSequences } from './packedSequences.js';
 import { PositionalEncoding } from '../layers/positionalEncoding.js';
@@ -17,10 +17,20 @@ import { TransformerEmbedding } from '../model/transformerEmbedding.js';
  * have no hooks and no forward of their own.
  *
  * @param embed from ids `[tokens]` to `[tokens, dModel]`
+ * @param name what the caller calls the ids
  * @internal
  */
-export function embedPacked(embed: Sequential, ids: Tensor, sequences: PackedSequences): Tensor {
+export function embedPacked(
+  embed: Sequential,
+  name: string,
+  ids: Tensor,
+  sequences: PackedSequences,
+): Tensor {
   const [first, second, ...others] = embed;
+  const table = first instanceof TransformerEmbedding ? first.embedding : first;
+  if (table instanceof Embedding) {
+    checkIdRange('Embedding', name, ids, table.count, placeIn(sequences));
+  }
   if (first instanceof TransformerEmbedding && isTable(second) && others.length === 0) {
     const atOnce = embedAtOnce(first, second, ids, sequences);
     if (atOnce !== null) return atOnce;
@@ -54,7 +64,6 @@ function embedAtOnce(
   if (!fits) return null;
   checkIds('Embedding', 'ids', ids);
   checkSameDevice('Embedding', 'ids', ids, 'the weights', weight);
-  checkIdRange('Embedding', 'ids', ids, embedding.count);
   const probability = checkProbability('Dropout', 'p', dropout.activeProbability);
   return callTensor(
     'torchformer::embed',

@@ -1,6 +1,6 @@
 /** Batches made alike in size, so that a recorded step fits many of them. */
 import type { PackedBatch } from '../../data/batching/packedBatch.js';
-import { checkIdRange, copyRange } from '../../nn/idRange.js';
+import { checkIdRange, copyRange, placeIn } from '../../nn/idRange.js';
 import { PackedSequences } from '../../nn/packed/packedSequences.js';
 import { full, zeros } from '../../tensor/create.js';
 import type { Device } from '../../tensor/device.js';
@@ -82,9 +82,10 @@ export class BucketInputs {
    * @throws RangeError for an id outside the tables, which a recorded step does not look at
    */
   load(packed: PackedBatch, tables: { src: number; tgt: number }): void {
-    checkIdRange('Trainer.fit', 'src', packed.src, tables.src);
-    checkIdRange('Trainer.fit', 'tgt', packed.tgt, tables.tgt);
-    checkIdRange('Trainer.fit', 'tgtY', packed.tgtY, tables.tgt);
+    const [inSource, inTarget] = [placeIn(packed.srcSequences), placeIn(packed.tgtSequences)];
+    checkIdRange('Trainer.fit', 'src', packed.src, tables.src, inSource);
+    checkIdRange('Trainer.fit', 'tgt', packed.tgt, tables.tgt, inTarget);
+    checkIdRange('Trainer.fit', 'tgtY', packed.tgtY, tables.tgt, inTarget);
     this.#loadIds(this.src, packed.src);
     this.#loadIds(this.tgt, packed.tgt);
     this.#loadIds(this.tgtY, packed.tgtY);

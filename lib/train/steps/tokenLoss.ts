@@ -18,7 +18,7 @@ import { callTensor } from '../../tensor/dispatch.js';
 import { movedTo } from '../../tensor/movedTo.js';
 import { tidy } from '../../tensor/scope.js';
 import type { Tensor } from '../../tensor/tensor.js';
-import { checkBatch } from './checkBatch.js';
+import { checkBatch, checkBatchIds } from './checkBatch.js';
 
 /** Options of {@link tokenLossSum}. */
 export interface TokenLossOptions {
@@ -41,7 +41,8 @@ export interface TokenLossOptions {
  * @param pad the id in `batch.tgtY` that is no target
  * @returns a scalar that gradients flow through
  * @throws TypeError for what is no model or no batch
- * @throws RangeError if `batch.ntokens` is not the number of targets other than `pad`
+ * @throws RangeError if `batch.ntokens` is not the number of targets other than `pad`, or for an id
+ *   outside the vocabulary, naming its pair and place
  */
 export function tokenLossSum(
   model: Transformer,
@@ -67,8 +68,25 @@ export interface BatchLossSettings {
   readonly packs: boolean;
 }
 
-/** {@link tokenLossSum} of a model and a batch that were checked. */
+/**
+ * {@link tokenLossSum} of a model and a batch that were checked, except for the range of the ids.
+ * @throws RangeError naming the pair and the place of an id outside the vocabulary
+ */
 export function batchLoss(
+  model: Transformer,
+  batch: Batch,
+  { pad, scale, packs }: BatchLossSettings,
+): Tensor {
+  try {
+    return uncheckedLoss(model, batch, { pad, scale, packs });
+  } catch (error) {
+    // Modules know an id by its place in the rows that they were given, if at all.
+    if (error instanceof RangeError) checkBatchIds('tokenLossSum', model, batch, pad);
+    throw error;
+  }
+}
+
+function uncheckedLoss(
   model: Transformer,
   batch: Batch,
   { pad, scale, packs }: BatchLossSettings,

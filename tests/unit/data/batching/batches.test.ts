@@ -111,6 +111,22 @@ describe('a batch', () => {
     expect(memory().tensors).toBe(before);
   });
 
+  test('names the pair, the side and the place of what is not an id', () => {
+    const make = (src: number[], tgt: number[]) => () =>
+      makeBatch(
+        [
+          { src: [1, 2], tgt: [1, 2], row: 1 },
+          { src, tgt, row: 2 },
+        ],
+        0,
+      );
+    expect(make([1, 4, -7, 2], [1, 2])).toThrow(
+      new RangeError('makeBatch: pairs[1].src[2] must be an integer at least 0, got -7'),
+    );
+    expect(make([1, 2], [1, 1.5, 2])).toThrow(/pairs\[1\]\.tgt\[1\] must be .*, got 1\.5/);
+    expect(make([1, 2], [1, 5, -2])).toThrow(/pairs\[1\]\.tgt\[2\] must be .*, got -2/);
+  });
+
   test('needs pairs, and targets to predict', () => {
     expect(() => makeBatch([], 0)).toThrow(RangeError);
     expect(() => makeBatch([{ src: [1], tgt: [1], row: 7 }], 0)).toThrow(/row 7 has nothing/);
@@ -317,7 +333,9 @@ describe('a dataset', () => {
     expect(() => make([1, 10, 2], [1, 2])).toThrow(
       /pairs\[0\]\.src has the id 10; ids go from 0 to 9/,
     );
-    expect(() => make([1, 2], [1, -1, 2])).toThrow(/pairs\[0\]\.tgt has the id -1/);
+    expect(() => make([1, 2], [1, -1, 2])).toThrow(
+      /pairs\[0\]\.tgt has the id -1; .* \(at position 1, row 1\)/,
+    );
     expect(() => make([], [1, 2])).toThrow(/pairs\[0\]\.src must have at least one id/);
     expect(() => make([1], [1])).toThrow(/pairs\[0\]\.tgt must have at least 2 ids/);
   });

@@ -12,6 +12,7 @@ import {
   Trainer,
   TranslationDataset,
   type Batch,
+  type PackedSequences,
   type Tensor,
   type Transformer,
 } from 'torchformer';
@@ -236,8 +237,15 @@ describe('what a recording could not see is looked at before', () => {
     const steps = stepsOf(tinyModel(task.tokenizer.vocabSize));
     const [batch] = listOfBatches() as [Batch];
     for (let time = 0; time < 3; time++) await steps.take([batch]);
-    noGrad(() => batch.packed!.src.narrow(0, 1, 1).fill_(5000));
-    await expect(steps.take([batch])).rejects.toThrow(/src holds the id 5000/);
+    const { src, tgtY, srcSequences, tgtSequences } = batch.packed!;
+    // The third token of the second pair, wherever the first pair ends.
+    const third = ({ offsets }: PackedSequences) => Number(offsets.select(0, 1).item()) + 2;
+    const kept = src.clone();
+    noGrad(() => src.narrow(0, third(srcSequences), 1).fill_(5000));
+    await expect(steps.take([batch])).rejects.toThrow(/src holds the id 5000 at \[1, 2\]/);
+    noGrad(() => src.copy_(kept));
+    noGrad(() => tgtY.narrow(0, third(tgtSequences), 1).fill_(5000));
+    await expect(steps.take([batch])).rejects.toThrow(/tgtY holds the id 5000 at \[1, 2\]/);
     steps.dispose();
   });
 
