@@ -104,8 +104,9 @@ bool allPositive(const at::Tensor& tensor) {
 
 /// What libtorch's kernel has found, with the rows whose squares overflow NaN. It has 0 or NaN for
 /// 1 / spread there, and sometimes where they are only near it, and zeros or NaN in the output.
-Result withOverflow(const Result& found, const at::Tensor& input, const at::Tensor& scale,
-                    const at::Tensor& shift, const Dialect& dialect, at::ScalarType outputType) {
+LayerNormResult withOverflow(const LayerNormResult& found, const at::Tensor& input,
+                             const at::Tensor& scale, const at::Tensor& shift,
+                             const Dialect& dialect, at::ScalarType outputType) {
   const auto& reciprocal = found.spread;
   if (!reciprocal.is_cpu()) {
     // A GPU would have to be waited for.
