@@ -118,11 +118,11 @@ export class Trainer {
     checkFitArguments(train, options, this.#fitting);
     this.#fitting = true;
     try {
-      const lock = await this.#folder?.lock();
+      await this.#folder?.lock();
       try {
         return await this.#fit(train, options);
       } finally {
-        await lock?.release();
+        await this.#folder?.release();
       }
     } finally {
       this.#fitting = false;

@@ -14,6 +14,8 @@ import { lossCurve } from './lossCurve.js';
 /** Paths and writers of `out`: `best/`, `last/`, `history.json`, `loss.svg`. */
 export class RunFolder {
   readonly path: string;
+  /** Of this training, while it runs. */
+  #lock: RunLock | null = null;
 
   constructor(path: string) {
     this.path = path;
@@ -40,14 +42,20 @@ export class RunFolder {
    *
    * @throws TorchError ERR_CHECKPOINT, also while another training writes to it
    */
-  async lock(): Promise<RunLock> {
+  async lock(): Promise<void> {
     try {
       await makeFolder(this.path);
-      return await lockRun(this.path, this.path);
+      this.#lock = await lockRun(this.path, this.path);
     } catch (error) {
       if (error instanceof TorchError) throw error;
       throw saveFault(this.path, error);
     }
+  }
+
+  /** Lets other trainings in. */
+  async release(): Promise<void> {
+    await this.#lock?.release();
+    this.#lock = null;
   }
 
   /**
@@ -59,7 +67,8 @@ export class RunFolder {
     let made: string[] = [];
     try {
       made = await makeFolder(this.path);
-      await (await this.lock()).release();
+      await this.lock();
+      await this.release();
     } catch (error) {
       throw saveFault(this.path, error);
     } finally {
@@ -96,6 +105,8 @@ export class RunFolder {
   }
 
   async save(which: 'best' | 'last', model: Transformer, options: SaveModelOptions): Promise<void> {
+    // Another training's models must not be replaced.
+    await this.#lock?.check();
     await saveModel(this[which], model, options);
   }
 

@@ -1,95 +1,54 @@
 /** Keeps two trainings out of one folder: each would remove and replace the other's models. */
-import { open, readFile, realpath, rm, stat } from 'node:fs/promises';
+import { realpath } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { TorchError } from '../../runtime/errors.js';
-import { isRunning } from '../../runtime/lock.js';
-
-/** Locks that this thread holds. */
-const held = new Set<string>();
-
-/** An owner has this time between making its lock and writing its name in it. */
-const namingTime = 10_000;
+import { holderOf, removeSilent, tryLock, type LockHolder } from '../../runtime/lock.js';
 
 /** Held while a training writes to a folder. */
 export interface RunLock {
+  /** @throws TorchError ERR_CHECKPOINT if another training has taken the folder over */
+  check(): Promise<void>;
   release(): Promise<void>;
 }
 
 /**
- * Takes the lock of a folder that exists. A lock whose process has ended counts for nothing, and
- * so does one of another host: whether its process lives cannot be told, and a container that is
- * started anew has another name.
+ * Takes the lock of a folder that exists. A lock whose process has ended counts for nothing. Whether
+ * one of another host lives is seen by its touching the file, which takes some seconds: a container
+ * that is started anew has another name.
  *
  * @param shown what messages call the folder
- * @throws TorchError ERR_CHECKPOINT if another training of this host holds it
+ * @throws TorchError ERR_CHECKPOINT if another training holds it
  */
 export async function lockRun(folder: string, shown: string): Promise<RunLock> {
   const path = join(await realpath(folder), '.training.lock');
-  if (held.has(path)) {
-    throw new TorchError(
-      'ERR_CHECKPOINT',
-      `${shown}: another Trainer of this process is training into this folder; choose another one`,
+  for (;;) {
+    const lock = await tryLock(path, 'ERR_CHECKPOINT');
+    if (lock !== null) {
+      const check = async () => {
+        if (await lock.isHeld()) return;
+        throw fault(`${shown}: another training has taken this folder over; nothing more is saved`);
+      };
+      return { check, release: () => lock.release() };
+    }
+    const holder = await holderOf(path);
+    // Released between two looks.
+    if (holder === null) continue;
+    const isForeign = holder.host !== null && holder.host !== hostname();
+    if (isForeign && (await removeSilent(path))) continue;
+    throw fault(
+      `${shown}: ${describe(holder)} is training into this folder; choose another one` +
+        (holder.pid === process.pid && !isForeign ? '' : ` (if that is not so, remove ${path})`),
     );
   }
-  // Before the first wait, for the others of this thread.
-  held.add(path);
-  try {
-    while (!(await take(path))) {
-      const owner = await livingOwner(path);
-      if (owner !== null) {
-        throw new TorchError(
-          'ERR_CHECKPOINT',
-          `${shown}: ${owner} is training into this folder; choose another one ` +
-            `(if that is not so, remove ${path})`,
-        );
-      }
-      await rm(path, { force: true });
-    }
-  } catch (error) {
-    held.delete(path);
-    throw error;
-  }
-  return {
-    release: async () => {
-      await rm(path, { force: true });
-      held.delete(path);
-    },
-  };
 }
 
-async function take(path: string): Promise<boolean> {
-  let made = false;
-  try {
-    const handle = await open(path, 'wx');
-    made = true;
-    try {
-      await handle.writeFile(`${process.pid} ${hostname()}`);
-    } finally {
-      await handle.close();
-    }
-    return true;
-  } catch (error) {
-    if (made) await rm(path, { force: true });
-    else if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
-    throw error;
-  }
+function describe({ pid, host }: LockHolder): string {
+  if (pid === null || host === null) return 'another process';
+  if (host !== hostname()) return `process ${pid} on ${host}`;
+  return pid === process.pid ? 'another Trainer of this process' : `process ${pid}`;
 }
 
-/** What holds the lock, null if it is gone or nobody can know. */
-async function livingOwner(path: string): Promise<string | null> {
-  let content: string;
-  let age: number;
-  try {
-    content = await readFile(path, 'utf8');
-    age = Date.now() - (await stat(path)).mtimeMs;
-  } catch {
-    // Released between two looks.
-    return null;
-  }
-  if (content === '') return age < namingTime ? 'another process' : null;
-  const [pid, host] = content.split(' ');
-  // Our own number: a process of before a restart of the container had it, or another thread.
-  if (host !== hostname() || Number(pid) === process.pid) return null;
-  return isRunning(Number(pid)) ? `process ${pid}` : null;
+function fault(message: string): TorchError {
+  return new TorchError('ERR_CHECKPOINT', message);
 }

@@ -1,5 +1,14 @@
 import { spawn } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -289,17 +298,40 @@ describe('two trainings into one folder', () => {
     }
   });
 
+  const minutesAgo = new Date(Date.now() - 300_000);
   test.each([
-    ['a process that has ended', `${2 ** 31 - 1} ${hostname()}`],
-    ['this process before a restart', `${process.pid} ${hostname()}`],
-    ['another host', '1 another-host'],
-  ])('a lock left behind by %s counts for nothing', async (who, content) => {
+    ['a process that has ended', `${2 ** 31 - 1} ${hostname()}`, new Date()],
+    ['this process before a restart', `${process.pid} ${hostname()}`, minutesAgo],
+    ['another host', '1 another-host', new Date()],
+    ['another host long ago', '1 another-host', minutesAgo],
+  ])('a lock left behind by %s counts for nothing', async (who, content, touched) => {
     const out = join(folder, who);
     mkdirSync(out);
     writeFileSync(lockOf(out), content);
+    utimesSync(lockOf(out), touched, touched);
     await makeTrainer({ out }).fit(firstBatches(task, 2, 1), oneEpoch);
     expect(existsSync(lockOf(out))).toBe(false);
   });
+});
+
+test('a training whose folder another one has taken over saves nothing more', async () => {
+  const out = join(folder, 'lost');
+  const lock = join(out, '.training.lock');
+  const trainer = makeTrainer({
+    out,
+    reporter: {
+      batch: () => writeFileSync(lock, '1 another-host'),
+      epoch: () => undefined,
+      message: () => undefined,
+      finish: () => undefined,
+    },
+  });
+  await expect(trainer.fit(firstBatches(task, 2, 1), oneEpoch)).rejects.toMatchObject({
+    code: 'ERR_CHECKPOINT',
+    message: `${out}: another training has taken this folder over; nothing more is saved`,
+  });
+  expect(readFileSync(lock, 'utf8')).toBe('1 another-host');
+  expect(readdirSync(out)).toEqual(['.training.lock']);
 });
 
 describe('the other functions of training', () => {
