@@ -1,11 +1,19 @@
-/** Ctrl-C of a command as an AbortSignal. */
+/** Ctrl-C and other requests to stop a command as an AbortSignal. */
 import { constants } from 'node:os';
 
-type Interrupt = 'SIGINT' | 'SIGTERM';
-const interrupts: readonly Interrupt[] = ['SIGINT', 'SIGTERM'];
+type Interrupt = 'SIGINT' | 'SIGTERM' | 'SIGHUP' | 'SIGUSR1' | 'SIGUSR2';
+/**
+ * Besides Ctrl-C and the usual signal to end: the terminal has gone, and what batch systems send some
+ * time before they end a job (Slurm and others SIGUSR1, LSF and Grid Engine SIGUSR2). Without a
+ * handler Node.js opens its debugger on SIGUSR1. SIGQUIT ends at once, as everywhere.
+ */
+const interrupts: readonly Interrupt[] = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGUSR1', 'SIGUSR2'];
+
+/** A terminal that closes sends SIGHUP, and its shell does so once more: both are one request. */
+const hangUpTime = 1000;
 
 /**
- * Runs `work` with a signal that the first SIGINT or SIGTERM aborts. The handlers are gone then,
+ * Runs `work` with a signal that the first of {@link interrupts} aborts. The handlers are gone then,
  * so a second one ends the process at once, whatever it is doing.
  *
  * If one came, the exit code becomes what shells expect of an interrupted command (130 for Ctrl-C).
@@ -21,6 +29,7 @@ export async function withInterrupts<T>(
   const onInterrupt = (name: Interrupt) => {
     received = name;
     removeHandlers();
+    if (name === 'SIGHUP') ignoreHangUps(hangUpTime);
     process.stderr.write(`\n${notice}\n`);
     controller.abort();
   };
@@ -37,4 +46,10 @@ export async function withInterrupts<T>(
     removeHandlers();
     if (received !== undefined) process.exitCode = 128 + constants.signals[received];
   }
+}
+
+function ignoreHangUps(milliseconds: number): void {
+  const ignore = () => undefined;
+  process.on('SIGHUP', ignore);
+  setTimeout(() => process.removeListener('SIGHUP', ignore), milliseconds).unref();
 }

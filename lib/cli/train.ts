@@ -175,7 +175,8 @@ export function registerTrain(program: Command): void {
   addRuntimeFlags(command)
     .addHelpText(
       'after',
-      '\nCtrl-C stops after the current step and saves last/; a second one ends at once.\n' +
+      '\nCtrl-C stops after the current step and saves last/; so do SIGTERM, SIGHUP, SIGUSR1 and\n' +
+        'SIGUSR2. A second signal ends at once, and so does SIGQUIT.\n' +
         'Then: torchformer translate --model <out> "a sentence"',
     )
     .action(async (flags: TrainFlags, command: Command) => {

@@ -1,7 +1,7 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { constants, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -186,24 +186,31 @@ test('--dtype bf16 trains in bfloat16 products, and the model that it saves is f
   model.dispose();
 });
 
-describe('Ctrl-C', () => {
-  test('stops the training after the step and leaves a model that loads', async () => {
-    const out = join(root, 'stopped');
-    const child = spawn(process.execPath, [command, ...trainArgs(out, '--epochs', '100000')]);
-    let stderr = '';
-    child.stderr.on('data', (chunk: Buffer) => {
-      stderr += String(chunk);
-      if (stderr.includes('epoch 2/') && !stderr.includes('stopping')) child.kill('SIGINT');
-    });
-    const [code, signal] = await new Promise<[number | null, string | null]>((resolve) =>
-      child.on('exit', (...how) => resolve(how)),
-    );
-    expect({ code, signal }).toEqual({ code: 130, signal: null });
-    expect(stderr).toContain('stopping after this step; once more ends at once');
-    const loaded = await loadModel(join(out, 'last'));
-    expect(loaded.config.training?.['step']).toBeGreaterThan(1);
-    loaded.model.dispose();
-  });
+describe('a signal', () => {
+  test.each(['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGUSR1', 'SIGUSR2'] as const)(
+    '%s stops the training after the step and leaves a model that loads',
+    async (name) => {
+      const out = join(root, `stopped by ${name}`);
+      const child = spawn(process.execPath, [command, ...trainArgs(out, '--epochs', '100000')]);
+      let stderr = '';
+      child.stderr.on('data', (chunk: Buffer) => {
+        stderr += String(chunk);
+        if (!stderr.includes('epoch 2/') || stderr.includes('stopping')) return;
+        child.kill(name);
+        // A terminal that closes sends it twice.
+        if (name === 'SIGHUP') setTimeout(() => child.kill(name), 2);
+      });
+      const [code, signal] = await new Promise<[number | null, string | null]>((resolve) =>
+        child.on('exit', (...how) => resolve(how)),
+      );
+      expect({ code, signal }).toEqual({ code: 128 + constants.signals[name], signal: null });
+      expect(stderr).toContain('stopping after this step; once more ends at once');
+      expect(stderr).not.toContain('Debugger');
+      const loaded = await loadModel(join(out, 'last'));
+      expect(loaded.config.training?.['step']).toBeGreaterThan(1);
+      loaded.model.dispose();
+    },
+  );
 
   test('before the first step says that nothing was saved', async () => {
     const out = join(root, 'early');
@@ -226,18 +233,41 @@ describe('Ctrl-C', () => {
     expect(existsSync(out)).toBe(false);
   });
 
-  test('a second time ends the process at once, whatever it is doing', async () => {
+  test.each([
+    ['SIGINT', 'SIGINT'],
+    ['SIGUSR1', 'SIGUSR1'],
+    ['SIGUSR1', 'SIGTERM'],
+    ['SIGHUP', 'SIGTERM'],
+  ] as const)(
+    '%s, then %s ends the process at once, whatever it is doing',
+    async (first, second) => {
+      const signals = new URL('../../dist/cli/signals.js', import.meta.url).href;
+      const script =
+        `const { withInterrupts } = await import(${JSON.stringify(signals)});` +
+        `const busy = setInterval(() => {}, 1000);` +
+        `setTimeout(() => console.log('ready'));` +
+        `await withInterrupts('stopping', () => new Promise(() => busy));`;
+      const child = spawn(process.execPath, ['--input-type=module', '-e', script]);
+      child.stdout.once('data', () => child.kill(first));
+      child.stderr.once('data', () => child.kill(second));
+      const signal = await new Promise((resolve) =>
+        child.on('exit', (_code, name) => resolve(name)),
+      );
+      expect(signal).toBe(second);
+    },
+  );
+
+  test('that asks to quit ends the process at once', async () => {
     const signals = new URL('../../dist/cli/signals.js', import.meta.url).href;
     const script =
       `const { withInterrupts } = await import(${JSON.stringify(signals)});` +
-      `const busy = setInterval(() => {}, 1000);` +
       `setTimeout(() => console.log('ready'));` +
-      `await withInterrupts('stopping', () => new Promise(() => busy));`;
-    const child = spawn(process.execPath, ['--input-type=module', '-e', script]);
-    child.stdout.once('data', () => child.kill('SIGINT'));
-    child.stderr.once('data', () => child.kill('SIGINT'));
+      `await withInterrupts('stopping', () => new Promise((end) => setTimeout(end, 60_000)));`;
+    const args = ['--input-type=module', '-e', script];
+    const child = spawn(process.execPath, args, { cwd: root });
+    child.stdout.once('data', () => child.kill('SIGQUIT'));
     const signal = await new Promise((resolve) => child.on('exit', (_code, name) => resolve(name)));
-    expect(signal).toBe('SIGINT');
+    expect(signal).toBe('SIGQUIT');
   });
 });
 
