@@ -48,12 +48,7 @@ export class LayerNorm extends AnyLayerNorm {
   /** @throws RangeError for dModel below 2, which has no sample deviation, or eps not above 0 */
   constructor(dModel: number, options: LayerNormOptions = {}) {
     checkOptions('LayerNorm', options, ['eps']);
-    super(dModel, {
-      eps: orDefault(options.eps, norm.eps),
-      deviation: norm.std,
-      epsPlacement: norm.epsPlace,
-      names: { scale: 'k', shift: 'b' },
-    });
+    super(dModel, { ...norm, eps: orDefault(options.eps, norm.eps) });
   }
 
   /** The scale, `[dModel]`. */
@@ -121,7 +116,7 @@ export interface MultiHeadAttentionOptions {
   /** weights of a query that may attend nothing; default `'uniform'`, as the post's -1e9 gives */
   emptyRows?: EmptyRows;
   /** keeps the weights of the last forward in `weight`; default false */
-  keepWeight?: boolean;
+  keepAttention?: boolean;
 }
 
 /**
@@ -137,20 +132,20 @@ export class MultiHeadAttention extends MultiHeadedAttention {
   /** @throws RangeError unless numHeads divides dModel */
   constructor(dModel: number, numHeads: number, options: MultiHeadAttentionOptions = {}) {
     const owner = 'MultiHeadAttention';
-    checkOptions(owner, options, ['dropout', 'emptyRows', 'keepWeight']);
+    checkOptions(owner, options, ['dropout', 'emptyRows', 'keepAttention']);
     checkInteger(owner, 'dModel', dModel, 1);
     checkInteger(owner, 'numHeads', numHeads, 1);
     checkHeads(owner, numHeads, dModel, { heads: 'numHeads', dModel: 'dModel' });
     super(numHeads, dModel, {
       dropout: orDefault(options.dropout, 0.2),
       emptyRows: orDefault(options.emptyRows, 'uniform'),
-      keepAttention: orDefault(options.keepWeight, false),
+      keepAttention: orDefault(options.keepAttention, false),
     });
   }
 
   /**
    * The weights of the last forward, after dropout, `[B, numHeads, Sq, Sk]`, without graph; null
-   * unless `keepWeight`. Freed by the next forward and by `dispose()`.
+   * unless `keepAttention`. Freed by the next forward and by `dispose()`.
    */
   get weight(): Tensor | null {
     return this.attn;

@@ -15,7 +15,7 @@ export { Generator } from './model/generator.js';
 export type { BackwardHook, ForwardHook, ForwardPreHook, HookOptions } from './module/hooks.js';
 /** Initial values for parameters, in place: uniform, normal, constant, Xavier's and Kaiming's. */
 export * as init from './module/init.js';
-export { LayerNorm, type LayerNormOptions } from './layers/layerNorm.js';
+export { LayerNorm, type LayerNormOptions, type NormNames } from './layers/layerNorm.js';
 export { type AttentionModule, type LayerOptions, type StackOptions } from './model/layerStack.js';
 export { LearnedPositions, type LearnedPositionsOptions } from './layers/learnedPositions.js';
 export { Linear, type LinearOptions } from './layers/linear.js';
@@ -57,7 +57,7 @@ export {
   MultiHeadedAttention,
   type MultiHeadedAttentionOptions,
 } from './attention/multiHeadedAttention.js';
-export { type Norm, type NormConfig, type NormNames, type NormOptions } from './layers/norm.js';
+export { type Norm, type NormConfig, type NormOptions } from './layers/norm.js';
 export { PackedMask, PackedSequences } from './packed/packedSequences.js';
 export { Buffer, Parameter } from './module/parameter.js';
 export type { ModuleClass } from './module/paths.js';

@@ -23,10 +23,7 @@ const modules = {
   Embedding: [() => [vocabulary, width], (r) => [tokens(r)]],
   Dropout: [(r) => [r.pick([0, 0.5, 1])], (r) => [vectors(r)]],
   LayerNorm: [
-    (r) => [
-      width,
-      { eps: 1e-6, deviation: r.pick(['population', 'sample']), epsPlacement: 'outside' },
-    ],
+    (r) => [width, { eps: 1e-6, std: r.pick(['population', 'sample']), epsPlace: 'outside' }],
     (r) => [vectors(r)],
   ],
   RMSNorm: [() => [width, { eps: 1e-6 }], (r) => [vectors(r)]],

@@ -52,9 +52,9 @@ const builders: Record<string, (given: Arguments, off: DropoutOption) => Subject
     unary(
       new LayerNorm(number('d_model'), {
         eps: number('eps'),
-        deviation: 'sample',
-        epsPlacement: 'outside',
-        names: { scale: 'k', shift: 'b' },
+        std: 'sample',
+        epsPlace: 'outside',
+        names: 'k/b',
       }),
     ),
 
@@ -62,7 +62,7 @@ const builders: Record<string, (given: Arguments, off: DropoutOption) => Subject
     unary(
       new LayerNorm(number('normalized_shape'), {
         eps: number('eps'),
-        names: { scale: 'weight', shift: 'bias' },
+        names: 'weight/bias',
       }),
     ),
 

@@ -40,7 +40,7 @@ const builders: Record<string, (given: Arguments, off: DropoutOption) => Subject
   }),
 
   'seed000.MultiHeadAttention': ({ number }, off) => {
-    const options = { ...off, keepWeight: true };
+    const options = { ...off, keepAttention: true };
     const module = new seed000.MultiHeadAttention(number('d_model'), number('num_heads'), options);
     return {
       module,

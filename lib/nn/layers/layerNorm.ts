@@ -13,13 +13,28 @@ import { rememberRegistered } from '../module/registration.js';
 export interface LayerNormOptions {
   /** keeps rows of equal values finite; default 1e-6 (seeds 000 and 001; PyTorch's is 1e-5) */
   eps?: number;
-  /** divisor of the variance: the number of features (`'population'`, default) or one less */
-  deviation?: 'population' | 'sample';
+  /**
+   * the standard deviation: its variance is divided by the number of features (`'population'`,
+   * default) or by one less (`'sample'`)
+   */
+  std?: 'population' | 'sample';
   /** eps under the root, beside the variance (`'inside'`, default), or added to the deviation */
-  epsPlacement?: 'inside' | 'outside';
-  /** names in state dicts; default `{ scale: 'a_2', shift: 'b_2' }` */
-  names?: { scale: string; shift: string };
+  epsPlace?: 'inside' | 'outside';
+  /** names in state dicts; default `'a_2/b_2'`; `{ scale, shift }` for others than these */
+  names?: NormNames | { scale: string; shift: string };
 }
+
+/** Names of a LayerNorm's scale and shift in state dicts: seed 001's, seed 000's, PyTorch's. */
+export type NormNames = 'a_2/b_2' | 'k/b' | 'weight/bias';
+
+const stateNames: Readonly<Record<NormNames, { scale: string; shift: string }>> = {
+  'a_2/b_2': { scale: 'a_2', shift: 'b_2' },
+  'k/b': { scale: 'k', shift: 'b' },
+  'weight/bias': { scale: 'weight', shift: 'bias' },
+};
+
+/** All of {@link NormNames}. */
+export const normNames = Object.keys(stateNames) as NormNames[];
 
 /**
  * Normalizes the last dimension to mean 0 and deviation 1, then scales and shifts it by learned
@@ -30,11 +45,11 @@ export interface LayerNormOptions {
  *
  * Definitions differ, and weights trained with one are silently wrong with another:
  *
- * | | deviation | epsPlacement | eps | names |
+ * | | std | epsPlace | eps | names |
  * |---|---|---|---|---|
- * | seed 001 (default) | population | inside | 1e-6 | a_2, b_2 |
- * | seed 000 | sample | outside | 1e-6 | k, b |
- * | `torch.nn.LayerNorm`, seed 002 | population | inside | 1e-5 | weight, bias |
+ * | seed 001 (default) | population | inside | 1e-6 | a_2/b_2 |
+ * | seed 000 | sample | outside | 1e-6 | k/b |
+ * | `torch.nn.LayerNorm`, seed 002 | population | inside | 1e-5 | weight/bias |
  */
 export class LayerNorm extends Module {
   static override readonly takesPackedRows: boolean = true;
@@ -45,39 +60,29 @@ export class LayerNorm extends Module {
   shift: Parameter;
   /** Size of the dimension that is normalized, the last one. */
   readonly features: number;
-  /** Added under the root or to the deviation, as `epsPlacement` says. */
+  /** Added under the root or to the deviation, as `epsPlace` says. */
   readonly eps: number;
   /** Whether the variance divides by the number of features, or by one less. */
-  readonly deviation: 'population' | 'sample';
+  readonly std: 'population' | 'sample';
   /** Whether eps is under the root, or added to the deviation. */
-  readonly epsPlacement: 'inside' | 'outside';
+  readonly epsPlace: 'inside' | 'outside';
   private readonly names: { readonly scale: string; readonly shift: string };
 
   /** @throws RangeError, TypeError for a size or option out of range; one feature has no sample deviation */
   constructor(features: number, options: LayerNormOptions = {}) {
     super();
-    checkOptions('LayerNorm', options, ['eps', 'deviation', 'epsPlacement', 'names']);
+    checkOptions('LayerNorm', options, ['eps', 'std', 'epsPlace', 'names']);
     this.features = checkInteger('LayerNorm', 'features', features, 1);
     this.eps = checkPositive('LayerNorm', 'eps', orDefault(options.eps, 1e-6));
-    this.deviation = checkChoice(
-      'LayerNorm',
-      'deviation',
-      orDefault(options.deviation, 'population'),
-      ['population', 'sample'],
-    );
-    this.epsPlacement = checkChoice(
-      'LayerNorm',
-      'epsPlacement',
-      orDefault(options.epsPlacement, 'inside'),
-      ['inside', 'outside'],
-    );
-    if (this.deviation === 'sample' && features === 1) {
+    const { std = 'population', epsPlace = 'inside', names = 'a_2/b_2' } = options;
+    this.std = checkChoice('LayerNorm', 'std', std, ['population', 'sample']);
+    this.epsPlace = checkChoice('LayerNorm', 'epsPlace', epsPlace, ['inside', 'outside']);
+    if (this.std === 'sample' && features === 1) {
       throw new RangeError(
         "LayerNorm: features must be at least 2 for the 'sample' deviation (it divides by features - 1), got 1",
       );
     }
-    checkOptions('LayerNorm names', options.names, ['scale', 'shift']);
-    this.names = { scale: 'a_2', shift: 'b_2', ...options.names };
+    this.names = checkedNames(names);
     this.scale = tidy(() => new Parameter(ones([features])));
     this.shift = tidy(() => new Parameter(zeros([features])));
     rememberRegistered(this);
@@ -96,8 +101,8 @@ export class LayerNorm extends Module {
   override forward(input: Tensor): Tensor {
     checkFeatures('LayerNorm', 'input', input, this.features, this.scale);
     return callTensor('torchformer::layer_norm', input, this.scale, this.shift, this.eps, {
-      sample_std: this.deviation === 'sample',
-      eps_outside: this.epsPlacement === 'outside',
+      sample_std: this.std === 'sample',
+      eps_outside: this.epsPlace === 'outside',
       results: currentResults(this.scale),
     });
   }
@@ -114,17 +119,25 @@ export class LayerNorm extends Module {
     checkFeatures('LayerNorm', 'input', residual, this.features, this.scale);
     const { scale, shift, eps } = this;
     return callTensors('torchformer::add_norm', addend, residual, scale, shift, dropout, eps, {
-      sample_std: this.deviation === 'sample',
-      eps_outside: this.epsPlacement === 'outside',
+      sample_std: this.std === 'sample',
+      eps_outside: this.epsPlace === 'outside',
       results: currentResults(scale),
     }) as [Tensor, Tensor];
   }
 
   protected override extraDescription(): string {
     const dialect = [
-      this.deviation === 'sample' ? ", deviation='sample'" : '',
-      this.epsPlacement === 'outside' ? ", epsPlacement='outside'" : '',
+      this.std === 'sample' ? ", std='sample'" : '',
+      this.epsPlace === 'outside' ? ", epsPlace='outside'" : '',
     ];
     return `${this.features}, eps=${this.eps.toExponential()}${dialect.join('')}`;
   }
+}
+
+function checkedNames(names: NonNullable<LayerNormOptions['names']>) {
+  if (typeof names !== 'object' || names === null) {
+    return stateNames[checkChoice('LayerNorm', 'names', names, normNames)];
+  }
+  checkOptions('LayerNorm names', names, ['scale', 'shift']);
+  return { ...stateNames['a_2/b_2'], ...names };
 }

@@ -1,20 +1,21 @@
 /** The choice of a norm as plain JSON, as layers and `makeModel` take it. */
 import { checkOptions, orDefault } from '../../runtime/options.js';
 import { checkChoice, checkPositive } from '../check.js';
-import { LayerNorm } from './layerNorm.js';
+import { LayerNorm, normNames } from './layerNorm.js';
+import type { NormNames } from './layerNorm.js';
 import { RMSNorm } from './rmsNorm.js';
 
 /** The norms that layers can have. */
 export type Norm = LayerNorm | RMSNorm;
 
-/** Names of a LayerNorm's scale and shift in state dicts: seed 001's, seed 000's, PyTorch's. */
-export type NormNames = 'a_2/b_2' | 'k/b' | 'weight/bias';
-
 /** Which norm; the defaults are seed 001's. `std`, `epsPlace` and `names` are for `'layer'` only. */
 export interface NormOptions {
   /** {@link LayerNorm} (default) or {@link RMSNorm} */
   kind?: 'layer' | 'rms';
-  /** divisor of the variance: the number of features (`'population'`, default) or one less */
+  /**
+   * the standard deviation: its variance is divided by the number of features (`'population'`,
+   * default) or by one less (`'sample'`)
+   */
   std?: 'population' | 'sample';
   /** keeps rows of equal values finite; default 1e-6 (seeds 000 and 001; PyTorch's is 1e-5) */
   eps?: number;
@@ -45,12 +46,6 @@ export type NormConfig =
       readonly eps: number;
     };
 
-const stateNames: Readonly<Record<NormNames, { scale: string; shift: string }>> = {
-  'a_2/b_2': { scale: 'a_2', shift: 'b_2' },
-  'k/b': { scale: 'k', shift: 'b' },
-  'weight/bias': { scale: 'weight', shift: 'bias' },
-};
-
 /**
  * Checks a choice of norm and fills in its defaults.
  *
@@ -77,7 +72,7 @@ export function checkedNorm(owner: string, options: NormOptions = {}): NormConfi
     std: checkChoice(owner, 'norm.std', std, ['population', 'sample']),
     eps,
     epsPlace: checkChoice(owner, 'norm.epsPlace', epsPlace, ['inside', 'outside']),
-    names: checkChoice(owner, 'norm.names', names, Object.keys(stateNames) as NormNames[]),
+    names: checkChoice(owner, 'norm.names', names, normNames),
   };
 }
 
@@ -90,10 +85,5 @@ export function checkedNorm(owner: string, options: NormOptions = {}): NormConfi
 export function makeNorm(features: number, norm: NormConfig): Norm {
   if (norm.kind === 'rms') return new RMSNorm(features, { eps: norm.eps });
   const { std, eps, epsPlace, names } = norm;
-  return new LayerNorm(features, {
-    deviation: std,
-    eps,
-    epsPlacement: epsPlace,
-    names: stateNames[names],
-  });
+  return new LayerNorm(features, { std, eps, epsPlace, names });
 }

@@ -18,11 +18,11 @@ export function uniform_<T extends Tensor>(tensor: T, low = 0, high = 1): T {
 }
 
 /** Normal with this mean and standard deviation. Defaults 0 and 1. */
-export function normal_<T extends Tensor>(tensor: T, mean = 0, deviation = 1): T {
+export function normal_<T extends Tensor>(tensor: T, mean = 0, std = 1): T {
   checkTensor('normal_', 'tensor', tensor);
   checkNumber('normal_', 'mean', mean);
-  checkNumber('normal_', 'deviation', deviation);
-  noGrad(() => void call('aten::normal_', tensor, mean, deviation));
+  checkNumber('normal_', 'std', std);
+  noGrad(() => void call('aten::normal_', tensor, mean, std));
   return tensor;
 }
 

@@ -239,7 +239,7 @@ describe('MultiHeadAttention of seed 000', () => {
   );
 
   it('gives a row with every key blocked equal weights, and finite gradients', () => {
-    const multiHead = new seed000.MultiHeadAttention(4, 2, { keepWeight: true, dropout: 0 });
+    const multiHead = new seed000.MultiHeadAttention(4, 2, { keepAttention: true, dropout: 0 });
     const input = randn([1, 3, 4], { requiresGrad: true });
     multiHead
       .forward(input, input, input, zeros([1, 3, 3]))
@@ -269,7 +269,7 @@ describe('MultiHeadAttention of seed 000', () => {
   });
 
   it('drops a fifth of the weights in training', () => {
-    const multiHead = new seed000.MultiHeadAttention(2, 1, { keepWeight: true });
+    const multiHead = new seed000.MultiHeadAttention(2, 1, { keepAttention: true });
     const input = ones([1, 100, 2]);
     tidy(() => multiHead.forward(input, input, input));
     const weights = numbers(multiHead.weight as Tensor);

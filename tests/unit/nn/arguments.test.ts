@@ -346,10 +346,10 @@ describe('in place of options', () => {
   it('a number or boolean, as the seeds and PyTorch pass settings, is told the names', () => {
     expect(() => new seed000.MultiHeadAttention(8, 2, 0.3 as never)).toThrow(
       'MultiHeadAttention: options must be an object, got 0.3; pass { dropout: 0.3 }; ' +
-        'valid options: dropout, emptyRows, keepWeight',
+        'valid options: dropout, emptyRows, keepAttention',
     );
     expect(() => new Linear(1, 1, false as never)).toThrow(/pass \{ bias: false \}/);
-    expect(() => new LayerNorm(4, 1e-5 as never)).toThrow(/got 0\.00001; valid options: dev.*eps/);
+    expect(() => new LayerNorm(4, 1e-5 as never)).toThrow(/got 0\.00001; valid options: eps, epsPlace/);
     expect(() => attention(vectors(), vectors(), vectors(), null as never)).toThrow(
       /got null; valid options: additiveMask, .*mask/,
     );

@@ -23,7 +23,7 @@ const large = (width: number): Tensor =>
 describe.each([4, 64])('a row of %i numbers whose squares overflow', (width) => {
   const norms: [string, LayerNorm | RMSNorm][] = [
     ['population, eps inside', new LayerNorm(width)],
-    ['sample, eps outside', new LayerNorm(width, { deviation: 'sample', epsPlacement: 'outside' })],
+    ['sample, eps outside', new LayerNorm(width, { std: 'sample', epsPlace: 'outside' })],
     ['root mean square', new RMSNorm(width)],
   ];
 

@@ -34,7 +34,7 @@ describe('with results in bfloat16', () => {
   const layers: [string, () => { forward: (x: Tensor) => Tensor; parameters: () => Tensor[] }][] = [
     ['Linear', () => new Linear(16, 24)],
     ['LayerNorm', () => new LayerNorm(16)],
-    ['LayerNorm by the sample', () => new LayerNorm(16, { deviation: 'sample' })],
+    ['LayerNorm by the sample', () => new LayerNorm(16, { std: 'sample' })],
     ['RMSNorm', () => new RMSNorm(16)],
     ['feed-forward', () => new PositionwiseFeedForward(16, 32, { dropout: 0 })],
     ['gated', () => new PositionwiseFeedForward(16, 32, { dropout: 0, activation: 'swiglu' })],

@@ -9,6 +9,8 @@ import {
   ones,
   PositionalEncoding,
   PositionwiseFeedForward,
+  seed000,
+  seed002,
   SublayerConnection,
   tensor,
   tidy,
@@ -206,8 +208,8 @@ describe('LayerNorm', () => {
 
   it("computes seed 000's definition on request", () => {
     const norm = new LayerNorm(4, {
-      deviation: 'sample',
-      epsPlacement: 'outside',
+      std: 'sample',
+      epsPlace: 'outside',
       names: { scale: 'k', shift: 'b' },
     });
     expectClose(norm.forward(x()), [1.499997, -0.499999, -0.499999, -0.499999]);
@@ -220,6 +222,21 @@ describe('LayerNorm', () => {
     expect([...norm.stateDict().keys()]).toEqual(['weight', 'bias']);
   });
 
+  it("takes the options of a model's norm, such as those of the dialects", () => {
+    for (const options of [seed000.norm, seed002.norm]) {
+      const norm = new LayerNorm(4, options);
+      const connection = new SublayerConnection(4, { norm: options });
+      expect(String(norm)).toBe(String(connection.norm));
+      const own = connection.norm as LayerNorm;
+      expect([norm.std, norm.epsPlace, norm.eps]).toEqual([own.std, own.epsPlace, own.eps]);
+      expect([norm.std, norm.epsPlace]).toEqual([options.std, options.epsPlace]);
+      expect([...norm.stateDict().keys()].join('/')).toBe(options.names);
+    }
+    expect(String(new LayerNorm(4, seed000.norm))).toBe(
+      "LayerNorm(4, eps=1e-6, std='sample', epsPlace='outside')",
+    );
+  });
+
   it('scales and shifts', () => {
     const norm = new LayerNorm(2, { eps: 1e-9 });
     norm.loadStateDict({ a_2: tensor([2, 3]), b_2: tensor([10, 20]) });
@@ -227,8 +244,8 @@ describe('LayerNorm', () => {
   });
 
   it('refuses the sample deviation of one feature, and unknown dialects', () => {
-    expect(() => new LayerNorm(1, { deviation: 'sample' })).toThrow(/at least 2/);
-    expect(() => new LayerNorm(2, { deviation: 'both' as 'sample' })).toThrow(
+    expect(() => new LayerNorm(1, { std: 'sample' })).toThrow(/at least 2/);
+    expect(() => new LayerNorm(2, { std: 'both' as 'sample' })).toThrow(
       /'population' or 'sample', got the string "both"/,
     );
     expect(() => new LayerNorm(3).forward(ones([2, 4]))).toThrow(
@@ -236,6 +253,12 @@ describe('LayerNorm', () => {
     );
     expect(() => new LayerNorm(3, { eps: 0 })).toThrow(RangeError);
     expect(() => new LayerNorm(3, { names: { a2: 'k' } as never })).toThrow(/"a2".*scale, shift/);
+    expect(() => new LayerNorm(3, { names: 'k' as never })).toThrow(
+      "LayerNorm: names must be 'a_2/b_2', 'k/b' or 'weight/bias', got the string \"k\"",
+    );
+    expect(() => new LayerNorm(3, { deviation: 'sample' } as object)).toThrow(
+      /unknown option "deviation"; valid options: eps, epsPlace, names, std/,
+    );
   });
 
   it('loads no other dialect by accident', () => {

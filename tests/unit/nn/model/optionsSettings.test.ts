@@ -125,7 +125,7 @@ const optionsThatMayNotBeNull: [string, (options: object) => unknown, string][] 
     (options) => attention(ones([1, 1, 1]), ones([1, 1, 1]), ones([1, 1, 1]), options),
     'dropout training emptyRows needWeights',
   ],
-  ['LayerNorm', (options) => new LayerNorm(2, options), 'eps deviation epsPlacement'],
+  ['LayerNorm', (options) => new LayerNorm(2, options), 'eps std epsPlace names'],
   ['RMSNorm', (options) => new RMSNorm(2, options), 'eps'],
   ['Linear', (options) => new Linear(2, 2, options), 'bias'],
   ['LearnedPositions', (options) => new LearnedPositions(2, options), 'dropout maxLen'],
@@ -173,7 +173,7 @@ const optionsThatMayNotBeNull: [string, (options: object) => unknown, string][] 
   [
     'seed000.MultiHeadAttention',
     (options) => new seed000.MultiHeadAttention(2, 1, options),
-    'dropout emptyRows keepWeight',
+    'dropout emptyRows keepAttention',
   ],
   ['seed002.MultiHead', (options) => new seed002.MultiHead(options), 'dModel h dropout emptyRows'],
   [
