@@ -1,5 +1,7 @@
 /** `torchformer train` */
 import { Option, type Command } from 'commander';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { batches } from '../data/batching/batches.js';
 import { TranslationDataset } from '../data/dataset.js';
@@ -10,7 +12,10 @@ import { maxTextLength } from '../data/text.js';
 import { Tokenizer } from '../data/tokenizers/tokenizer.js';
 import { defaultSpecialTokens, trainBpe } from '../data/tokenizers/trainTokenizer.js';
 import { makeModel } from '../nn/model/makeModel.js';
+import { saveModel, type SaveModelOptions } from '../io/checkpoint.js';
+import type { Transformer } from '../nn/model/transformer.js';
 import { counted } from '../runtime/counted.js';
+import { TorchError } from '../runtime/errors.js';
 import { noam } from '../optim/schedule.js';
 import { ones } from '../tensor/create.js';
 import { manualSeed } from '../tensor/random.js';
@@ -238,6 +243,7 @@ async function train(flags: TrainFlags, signal: AbortSignal): Promise<boolean> {
   say(`model: ${model.parameterCount().toLocaleString('en-US')} parameters`);
 
   const { seed, epochs } = flags;
+  const columns = { source: flags.src, target: flags.tgt };
   const batchOptions = {
     ...(flags.batchTokens === undefined
       ? { batchSize: flags.batchSize }
@@ -248,7 +254,7 @@ async function train(flags: TrainFlags, signal: AbortSignal): Promise<boolean> {
   const trainer = new Trainer(model, {
     specialIds,
     tokenizer,
-    columns: { source: flags.src, target: flags.tgt },
+    columns,
     out: flags.out,
     overwrite: flags.overwrite === true,
     schedule: scheduleOf(flags),
@@ -257,14 +263,19 @@ async function train(flags: TrainFlags, signal: AbortSignal): Promise<boolean> {
     ...(flags.clip === undefined ? {} : { clip: flags.clip }),
     samples: (validation?.pairs ?? []).slice(0, flags.samples).map(({ src }) => src),
   });
-  const result = await trainer.fit(
-    (epoch) => batches(trainSet, { ...batchOptions, shuffle: true, seed, epoch }),
-    {
+  const result = await trainer
+    .fit((epoch) => batches(trainSet, { ...batchOptions, shuffle: true, seed, epoch }), {
       epochs,
       signal,
       ...(validationSet === null ? {} : { validation: () => batches(validationSet, batchOptions) }),
-    },
-  );
+    })
+    .catch(async (error: unknown) => {
+      // Hours of work are worth a try on another disk.
+      if (isSaveFault(error) && trainer.history.steps.length > 0) {
+        await saveElsewhere(model, { specialIds, tokenizer, columns });
+      }
+      throw error;
+    });
   if (result.aborted && result.steps === 0) return false;
   const { best } = result;
   process.stdout.write(
@@ -296,6 +307,22 @@ async function makeTokenizer(
     .flatMap(({ src, tgt }) => [src, tgt])
     .filter((text) => text.length <= maxTextLength);
   return Tokenizer.fromJson(await trainBpe(texts, { vocabSize: flags.vocabSize, signal }));
+}
+
+function isSaveFault(error: unknown): boolean {
+  return error instanceof TorchError && error.code === 'ERR_CHECKPOINT';
+}
+
+/** Saves a model that does not fit into its folder to the folder of temporary files. */
+async function saveElsewhere(model: Transformer, options: SaveModelOptions): Promise<void> {
+  const folder = await mkdtemp(join(tmpdir(), 'torchformer-'));
+  try {
+    await saveModel(join(folder, 'last'), model, options);
+    say(`the model as it is now has been saved in ${join(folder, 'last')} instead`);
+  } catch {
+    // The error of the folder that was asked for says it all.
+    await rm(folder, { recursive: true, force: true });
+  }
 }
 
 function scheduleOf(flags: TrainFlags) {

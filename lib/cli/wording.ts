@@ -17,6 +17,7 @@ const flagsOfOptions: readonly (readonly [RegExp, string])[] = [
   [/a warmup or clip/g, 'a --warmup or --clip'],
   [/^trainBpe: vocabSize/g, '--vocab-size'],
   [/^findSpecialIds: (pad|bos|eos)\b/g, '--$1'],
+  [/ The model is still in memory: .*$/g, ''],
   [/overwrite them \(overwrite: true\)/g, 'give --overwrite'],
 ];
 

@@ -1,5 +1,5 @@
 /** Room on the disk: asked for before much is written, and named when it ran out all the same. */
-import { statfs } from 'node:fs/promises';
+import { readFile, statfs } from 'node:fs/promises';
 import { TorchError } from './errors.js';
 
 /**
@@ -40,14 +40,22 @@ export async function explainWriteFault(error: unknown, folder: string): Promise
 
 const wayOut = 'make room, or set TORCHFORMER_CACHE to a folder on another disk';
 
-/** Null where the system does not tell. */
-async function freeBytes(folder: string): Promise<number | null> {
+/** Null where the system does not report it. */
+export async function freeBytes(folder: string): Promise<number | null> {
   try {
-    const { bavail, bsize } = await statfs(folder);
-    return bavail * bsize;
+    const { bavail, bsize, blocks } = await statfs(folder);
+    // Some network file systems have no figures.
+    return blocks === 0 ? null : bavail * bsize;
   } catch {
     return null;
   }
+}
+
+/** The most bytes that a file of this process may have (`ulimit -f`); Infinity where none are known. */
+export async function largestFile(): Promise<number> {
+  const limits = await readFile('/proc/self/limits', 'utf8').catch(() => '');
+  const [, bytes] = /^Max file size\s+(\d+)/m.exec(limits) ?? [];
+  return bytes === undefined ? Infinity : Number(bytes);
 }
 
 /** `812 MB`, `3.2 GB`. */

@@ -72,9 +72,14 @@ export class BestModel {
   consider(epoch: number, loss: number): boolean {
     checkInteger('BestModel.consider', 'epoch', epoch, 1);
     checkNumber('BestModel.consider', 'loss', loss);
-    if (!Number.isFinite(loss)) return false;
-    if (this.#best !== null && loss >= this.#best.loss) return false;
+    if (!this.isBetter(loss)) return false;
     this.#best = { epoch, loss };
     return true;
+  }
+
+  /** Whether an epoch with this loss would be the new best. @throws TypeError for what is not a number */
+  isBetter(loss: number): boolean {
+    checkNumber('BestModel.isBetter', 'loss', loss);
+    return Number.isFinite(loss) && (this.#best === null || loss < this.#best.loss);
   }
 }

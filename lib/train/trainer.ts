@@ -29,9 +29,13 @@ import { BestModel, TokenMean } from './metrics.js';
 import { ProgressBar, type TrainingReporter } from './run/progress.js';
 import { QueuedSteps } from './steps/queuedSteps.js';
 import { RunFolder } from './run/runFolder.js';
+import { weightBytes } from './run/runRoom.js';
+import { RunSaver } from './run/runSaver.js';
 import { useSparseEmbeddings } from './steps/sparseEmbeddings.js';
 import { ImmediateSteps, type StepOutcome, type Steps } from './steps/steps.js';
 import type { FitOptions, FitResult, TrainerOptions, TrainingOptimizer } from './trainerOptions.js';
+
+type EpochLosses = Pick<EpochRecord, 'trainLoss' | 'validationLoss'>;
 
 interface EpochTraining {
   readonly mean: TokenMean;
@@ -69,6 +73,7 @@ export class Trainer {
   readonly #ownOptimizer: Adam | null;
   readonly #reporter: TrainingReporter | null;
   readonly #folder: RunFolder | null;
+  readonly #saver: RunSaver | null;
   readonly #best = new BestModel();
   #epoch = 0;
   #step = 0;
@@ -98,6 +103,8 @@ export class Trainer {
     this.optimizer = options.optimizer ?? (this.#ownOptimizer as Adam);
     this.#reporter = options.reporter === undefined ? new ProgressBar() : options.reporter;
     this.#folder = options.out === undefined ? null : new RunFolder(options.out);
+    const say = (message: string) => this.#reporter?.message(message);
+    this.#saver = this.#folder === null ? null : new RunSaver(this.#folder, say);
   }
 
   /**
@@ -112,7 +119,8 @@ export class Trainer {
    * @throws TypeError, RangeError for a fault in the arguments, what is no batch, or while another
    *   `fit` of this trainer is running
    * @throws TorchError ERR_NON_FINITE for a loss or gradient that is not finite (option
-   *   `nonFinite`), ERR_CHECKPOINT if the run cannot be saved, or another training writes to `out`
+   *   `nonFinite`), ERR_CHECKPOINT if `out` has not enough room or another training writes to it,
+   *   before the first step; or at the end if the last state could not be saved
    */
   async fit(train: BatchSource, options: FitOptions): Promise<FitResult> {
     checkFitArguments(train, options, this.#fitting);
@@ -134,7 +142,10 @@ export class Trainer {
     const stepsBefore = this.#step;
     // Stopped already: no reason to remove an earlier run's models.
     if (this.#epoch === 0 && this.#step === 0 && signal?.aborted !== true) {
-      await this.#folder?.prepare(this.#options.overwrite ?? false);
+      await this.#folder?.prepare(this.#options.overwrite ?? false, {
+        weights: weightBytes(this.model),
+        models: validation === undefined ? ['last'] : ['best', 'last'],
+      });
     }
     const steps = this.#makeSteps();
     try {
@@ -149,6 +160,7 @@ export class Trainer {
       }
       // Without a step there is nothing new, and an older `last/` may be worth more.
       if (signal?.aborted === true && this.#step > stepsBefore) await this.#saveLast();
+      this.#saver?.refuseFailure(this.#step);
     } catch (error) {
       if (isNonFinite(error) && this.#step > stepsBefore) await this.#saveLast();
       throw error;
@@ -319,12 +331,12 @@ export class Trainer {
     epochs: number,
   ): Promise<void> {
     const usable = validated?.complete === true ? validated : null;
-    const best = usable !== null && this.#best.consider(this.#epoch, usable.loss);
+    const losses = { trainLoss: training.mean.mean, validationLoss: usable?.loss ?? null };
+    const best = usable !== null && (await this.#keepBest(usable.loss, losses));
     const record: EpochRecord = {
       epoch: this.#epoch,
       step: this.#step,
-      trainLoss: training.mean.mean,
-      validationLoss: usable?.loss ?? null,
+      ...losses,
       trainTokens: training.mean.tokens,
       validationTokens: usable?.tokens ?? 0,
       trainSeconds: training.seconds,
@@ -334,7 +346,6 @@ export class Trainer {
       best,
     };
     this.history.epochs.push(record);
-    if (best) await this.#folder?.save('best', this.model, this.#saveOptions());
     await this.#saveLast();
 
     this.#reporter?.epoch(record, epochs);
@@ -342,14 +353,20 @@ export class Trainer {
     if (validated === null || validated.complete) await this.#showSamples();
   }
 
-  async #saveLast(): Promise<void> {
-    await this.#folder?.save('last', this.model, this.#saveOptions());
-    await this.#folder?.saveReports(this.history);
+  /** Saves the model if it is the best so far; one that cannot be saved is not, since it is lost. */
+  async #keepBest(loss: number, losses: EpochLosses): Promise<boolean> {
+    if (!this.#best.isBetter(loss)) return false;
+    const saved = await this.#saver?.saveBest(this.model, this.#saveOptions(losses));
+    return saved !== false && this.#best.consider(this.#epoch, loss);
   }
 
-  #saveOptions() {
+  async #saveLast(): Promise<void> {
+    const options = this.#saveOptions(this.history.epochs.at(-1));
+    await this.#saver?.saveLast(this.model, options, this.history);
+  }
+
+  #saveOptions(latest: EpochLosses | undefined) {
     const { specialIds, tokenizer, columns } = this.#options;
-    const latest = this.history.epochs.at(-1);
     return {
       specialIds,
       ...(tokenizer === undefined ? {} : { tokenizer }),

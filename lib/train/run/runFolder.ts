@@ -8,6 +8,7 @@ import { saveModel, type SaveModelOptions } from '../../io/checkpoint.js';
 import { TorchError } from '../../runtime/errors.js';
 import type { Transformer } from '../../nn/model/transformer.js';
 import { lockRun, type RunLock } from './runLock.js';
+import { checkRoom, type NeededRoom } from './runRoom.js';
 import { historyJson, type History } from './history.js';
 import { lossCurve } from './lossCurve.js';
 
@@ -52,6 +53,14 @@ export class RunFolder {
     }
   }
 
+  /**
+   * Another training's models must not be replaced.
+   * @throws TorchError ERR_CHECKPOINT if the lock is lost
+   */
+  async checkLock(): Promise<void> {
+    await this.#lock?.check();
+  }
+
   /** Lets other trainings in. */
   async release(): Promise<void> {
     await this.#lock?.release();
@@ -81,9 +90,10 @@ export class RunFolder {
    *
    * @param overwrite whether models of an earlier run may go; they go now, since an old `best/`
    *   beside a new `last/` would pass for this run's
-   * @throws TorchError ERR_CHECKPOINT
+   * @param needed what will be saved
+   * @throws TorchError ERR_CHECKPOINT, also with the sizes if there is not enough room
    */
-  async prepare(overwrite: boolean): Promise<void> {
+  async prepare(overwrite: boolean, needed: NeededRoom): Promise<void> {
     const old = await this.models();
     if (old.length > 0 && !overwrite) {
       throw new TorchError(
@@ -94,6 +104,7 @@ export class RunFolder {
     }
     try {
       await makeFolder(this.path);
+      await checkRoom(this.path, old, needed);
       for (const name of old) await rm(join(this.path, name), { recursive: true });
       const probe = temporarySibling(this.last);
       await (await open(probe, 'wx')).close();
@@ -105,8 +116,6 @@ export class RunFolder {
   }
 
   async save(which: 'best' | 'last', model: Transformer, options: SaveModelOptions): Promise<void> {
-    // Another training's models must not be replaced.
-    await this.#lock?.check();
     await saveModel(this[which], model, options);
   }
 
