@@ -23,6 +23,8 @@ declare namespace torchformer {
   type AttentionMapsInput = esm.AttentionMapsInput;
   type AttentionModule = esm.AttentionModule;
   type AttentionOptions = esm.AttentionOptions;
+  type AutocastDType = esm.AutocastDType;
+  type AutocastOptions = esm.AutocastOptions;
   type BackwardHook<M extends Module> = esm.BackwardHook<M>;
   type BackwardOptions = esm.BackwardOptions;
   type BaseSettings = esm.BaseSettings;
@@ -204,6 +206,7 @@ declare namespace torchformer {
   type TextTooLongError = esm.TextTooLongError;
   type Texts = esm.Texts;
   type Tie = esm.Tie;
+  type Ties = esm.Ties;
   type ToOptions = esm.ToOptions;
   type TokenIds = esm.TokenIds;
   type TokenLossOptions = esm.TokenLossOptions;

@@ -60,6 +60,7 @@ export {
 export { type Norm, type NormConfig, type NormOptions } from './layers/norm.js';
 export { PackedMask, PackedSequences } from './packed/packedSequences.js';
 export { Buffer, Parameter } from './module/parameter.js';
+export type { Ties } from './module/ties.js';
 export type { ModuleClass } from './module/paths.js';
 export {
   PositionalEncoding,
