@@ -1,10 +1,12 @@
 // Code shared by the scripts. Uses only Node's own modules, as it runs before anything is installed.
 'use strict';
-const { spawnSync } = require('node:child_process');
+const { spawn, spawnSync } = require('node:child_process');
 const { existsSync, readFileSync, statSync, writeFileSync } = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
+const readline = require('node:readline');
 const { pathToFileURL } = require('node:url');
+const { BuildProgress } = require('./buildProgress.cjs');
 
 const root = path.resolve(__dirname, '..');
 
@@ -18,17 +20,21 @@ function say(line) {
 /** Runs a command and shows its output; throws StepFailed if it fails. */
 function run(command, args, options = {}) {
   const result = spawnSync(command, args, { cwd: root, stdio: ['ignore', 2, 2], ...options });
-  if (result.error) {
-    throw new StepFailed(
-      result.error.code === 'ENOENT'
-        ? `${command} was not found; see "Prerequisites" in README.md`
-        : `${command}: ${result.error.message}`,
-    );
-  }
-  if (result.status !== 0) {
-    const end = result.signal ? `signal ${result.signal}` : `exit code ${result.status}`;
-    throw new StepFailed(`${path.basename(command)} ${args.join(' ')}: ${end}`);
-  }
+  if (result.error) throw notStarted(command, result.error);
+  if (result.status !== 0) throw ended(command, args, result);
+}
+
+function notStarted(command, error) {
+  return new StepFailed(
+    error.code === 'ENOENT'
+      ? `${command} was not found; see "Prerequisites" in README.md`
+      : `${command}: ${error.message}`,
+  );
+}
+
+function ended(command, args, { status, signal }) {
+  const end = signal ? `signal ${signal}` : `exit code ${status}`;
+  return new StepFailed(`${path.basename(command)} ${args.join(' ')}: ${end}`);
 }
 
 function runNode(args, options) {
@@ -125,7 +131,7 @@ async function ensureLibtorchIsThere() {
  * @param definitions additional `-D…` arguments of the configuration
  * @param targets the targets to build; all if empty
  */
-function buildNative(
+async function buildNative(
   libtorch,
   {
     folder = path.join(root, 'build-native'),
@@ -151,7 +157,54 @@ function buildNative(
   }
   const args = ['--build', folder, '--config', buildType, '--parallel', String(buildJobs())];
   for (const target of targets) args.push('--target', target);
-  run('cmake', args);
+  await runBuild(args, settings.generator === 'Ninja' ? plannedSteps(folder, targets) : []);
+}
+
+const ninjaEnvironment = () => ({ ...process.env, NINJA_STATUS: '[%f/%t] ' });
+
+/** What ninja would do, one line per step. */
+function plannedSteps(folder, targets) {
+  const args = ['-C', folder, '-n', ...targets];
+  const { stdout } = spawnSync('ninja', args, { env: ninjaEnvironment(), encoding: 'utf8' });
+  return (stdout ?? '').split('\n');
+}
+
+/**
+ * `cmake --build` with messages of the compiler and the progress: one line that is rewritten on a
+ * terminal, else a line every 15 seconds.
+ */
+async function runBuild(args, steps) {
+  const begun = performance.now();
+  const seconds = () => (performance.now() - begun) / 1000;
+  const progress = new BuildProgress(steps);
+  const isTerminal = process.stderr.isTTY === true;
+  const clear = isTerminal ? '\r\x1b[K' : '';
+  const show = () => {
+    if (!progress.hasBegun) return;
+    const line = `[torchformer] native build: ${progress.describe(seconds())}`;
+    process.stderr.write(isTerminal ? clear + line : `${line}\n`);
+  };
+  const child = spawn('cmake', args, {
+    cwd: root,
+    stdio: ['ignore', 'pipe', 2],
+    env: ninjaEnvironment(),
+  });
+  const timer = setInterval(show, isTerminal ? 1000 : 15_000);
+  try {
+    const end = new Promise((resolve, reject) => {
+      child.once('error', (error) => reject(notStarted('cmake', error)));
+      child.once('close', (status, signal) => resolve({ status, signal }));
+    });
+    readline.createInterface({ input: child.stdout }).on('line', (line) => {
+      if (progress.take(line, seconds())) process.stderr.write(`${clear}${line}\n`);
+    });
+    const result = await end;
+    if (progress.hasBegun) process.stderr.write(clear);
+    if (result.status !== 0) throw ended('cmake', args, result);
+  } finally {
+    clearInterval(timer);
+  }
+  if (progress.hasBegun) say(`native build: finished in ${Math.round(seconds())} s`);
 }
 
 function configure(folder, buildType, settings) {
@@ -167,7 +220,7 @@ function configure(folder, buildType, settings) {
   run('cmake', args);
 }
 
-/** One compiler takes up to 1.3 GB with libtorch's headers. */
+/** One compiler takes up to 1.1 GB with libtorch's headers. */
 function buildJobs() {
   const byMemory = Math.floor(os.freemem() / 1.5e9);
   return Math.max(1, Math.min(os.availableParallelism(), byMemory));
@@ -185,13 +238,26 @@ function programExists(name) {
 
 // ---- everything ---------------------------------------------------------------------------------
 
-/** Turns a clean clone into a working package. Does only what is missing or out of date. */
-async function prepare() {
+/**
+ * Turns a clean clone into a working package. Does only what is missing or out of date.
+ *
+ * @param all builds all libraries; else only what Node.js loads, and the CUDA kernels only where
+ *   there is a GPU or `TORCHFORMER_CUDA=1` asks for one
+ */
+async function prepare({ all = true } = {}) {
   ensurePackages();
   compileTypeScript();
   const libtorch = await ensureLibtorch();
-  buildNative(libtorch);
+  const loaded = ['torchformer', 'torchformer_bootstrap'];
+  await buildNative(libtorch, { targets: all || wantsGpu() ? [] : loaded });
   return libtorch;
+}
+
+function wantsGpu() {
+  const wish = process.env.TORCHFORMER_CUDA;
+  if (wish === '0' || wish === '1') return wish === '1';
+  // The device files of the driver, natively and in WSL.
+  return existsSync('/dev/nvidiactl') || existsSync('/dev/dxg');
 }
 
 /** Runs a script's main function; if a step fails, prints one line and sets exit code 1. */

@@ -5,7 +5,7 @@ const { compileExamples, main, prepare, root, runNode } = require('./common.cjs'
 
 main(async () => {
   const [example, ...rest] = process.argv.slice(2);
-  await prepare();
+  await prepare({ all: false });
   compileExamples();
   runNode([`build/examples/${example}.js`, ...rest], { cwd: root, stdio: 'inherit' });
 });

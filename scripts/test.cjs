@@ -5,7 +5,7 @@ const { buildNative, main, packageBinary, prepare, root, runNode } = require('./
 main(async () => {
   const libtorch = await prepare();
   // The CUDA kernels, compiled for the CPU: tests/process/emulatedKernels.test.ts uses them.
-  buildNative(libtorch, { targets: ['torchformer_cuda_emulated'] });
+  await buildNative(libtorch, { targets: ['torchformer_cuda_emulated'] });
   const reporters = [
     '--reporter=default',
     '--reporter=json',

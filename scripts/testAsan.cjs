@@ -17,7 +17,7 @@ main(async () => {
   if (process.platform !== 'linux') throw new StepFailed('test:asan works on Linux only');
   common.ensurePackages();
   compileTypeScript();
-  build(await ensureLibtorch());
+  await build(await ensureLibtorch());
   const environment = environmentFor();
   rmSync(reports, { recursive: true, force: true });
   mkdirSync(reports, { recursive: true });
@@ -46,9 +46,9 @@ function faultsIn(folder) {
     .filter((report) => report.trim() !== '');
 }
 
-function build(libtorch) {
+async function build(libtorch) {
   const flags = '-O1 -g1';
-  buildNative(libtorch, {
+  await buildNative(libtorch, {
     folder: path.join(folder, 'objects'),
     buildType: 'RelWithDebInfo',
     definitions: [

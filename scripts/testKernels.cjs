@@ -7,7 +7,7 @@ const path = require('node:path');
 
 main(async () => {
   await prepare();
-  buildNative(await ensureLibtorch(), { targets: ['torchformer_cuda_emulated'] });
+  await buildNative(await ensureLibtorch(), { targets: ['torchformer_cuda_emulated'] });
   const python = process.env.PYTHON ?? 'python3';
   const libraries = path.join(root, 'build/Release');
   const parts = process.argv.slice(2);
