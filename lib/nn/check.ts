@@ -84,41 +84,8 @@ export function checkIds(owner: string, name: string, ids: unknown, ndim?: numbe
   }
 }
 
-/** @throws TypeError, RangeError unless `value` is a finite number above 0 */
-export function checkPositive(owner: string, name: string, value: unknown): number {
-  if (typeof value !== 'number') {
-    throw new TypeError(`${owner}: ${name} must be a number, got ${describe(value)}`);
-  }
-  if (!(value > 0 && value < Infinity)) {
-    throw new RangeError(`${owner}: ${name} must be a finite number above 0, got ${value}`);
-  }
-  return value;
-}
-
-/** Checks an option that is one of a few words; returns it. @throws TypeError listing them */
-export function checkChoice<T extends string>(
-  owner: string,
-  name: string,
-  value: unknown,
-  valid: readonly T[],
-): T {
-  if ((valid as readonly unknown[]).includes(value)) return value as T;
-  const quoted = valid.map((choice) => `'${choice}'`);
-  const choices = [quoted.slice(0, -1).join(', '), quoted.at(-1)].join(' or ');
-  throw new TypeError(`${owner}: ${name} must be ${choices}, got ${describe(value)}`);
-}
-
 /** @throws TypeError unless `value` is a module, which registers the parameters inside it */
 export function checkModule(owner: string, name: string, value: unknown): asserts value is Module {
   if (isModule(value)) return;
   throw new TypeError(`${owner}: ${name} must be a Module, got ${describe(value)}`);
-}
-
-/** @throws TypeError, RangeError unless it is a finite number */
-export function checkFiniteNumber(owner: string, name: string, value: unknown): number {
-  if (typeof value !== 'number') {
-    throw new TypeError(`${owner}: ${name} must be a finite number, got ${describe(value)}`);
-  }
-  if (Number.isFinite(value)) return value;
-  throw new RangeError(`${owner}: ${name} must be a finite number, got ${value}`);
 }

@@ -1,9 +1,9 @@
-import { describe } from '../runtime/options.js';
+import { checkNonNegative, describe } from '../runtime/options.js';
 import { call, callAsync, native } from '../tensor/dispatch.js';
 import { zeros, zerosLike } from '../tensor/create.js';
 import { keep, tidy } from '../tensor/scope.js';
 import type { Tensor } from '../tensor/tensor.js';
-import { checkFinite, checkLearningRate, Optimizer } from './optimizer.js';
+import { Optimizer } from './optimizer.js';
 import type {
   BaseSettings,
   OptimizerState,
@@ -82,14 +82,14 @@ export class Adam extends Optimizer<AdamSettings> {
 
   protected checkSettings({ lr, betas, eps, weightDecay }: AdamSettings): void {
     const owner = this.constructor.name;
-    checkLearningRate(owner, lr);
+    checkNonNegative(owner, 'lr', lr);
     if (!Array.isArray(betas) || betas.length !== 2) {
       throw new TypeError(`${owner}: betas must be two numbers, got ${describe(betas)}`);
     }
-    checkFinite(owner, 'betas[0]', betas[0], 1);
-    checkFinite(owner, 'betas[1]', betas[1], 1);
-    checkFinite(owner, 'eps', eps);
-    checkFinite(owner, 'weightDecay', weightDecay);
+    checkBeta(owner, 'betas[0]', betas[0]);
+    checkBeta(owner, 'betas[1]', betas[1]);
+    checkNonNegative(owner, 'eps', eps);
+    checkNonNegative(owner, 'weightDecay', weightDecay);
   }
 
   protected initialState(parameter: Tensor): ParameterState {
@@ -249,4 +249,9 @@ export class AdamW extends Adam {
   static override readonly defaults: AdamSettings = { ...Adam.defaults, weightDecay: 0.01 };
 
   protected override readonly op: string = 'aten::_fused_adamw_';
+}
+
+function checkBeta(owner: string, name: string, value: unknown): void {
+  if (checkNonNegative(owner, name, value) < 1) return;
+  throw new RangeError(`${owner}: ${name} must be from 0 to below 1, got ${String(value)}`);
 }

@@ -1,4 +1,4 @@
-import { checkOptions, describe } from '../runtime/options.js';
+import { checkOptions, checkPositiveOrInfinite, describe } from '../runtime/options.js';
 import { noGrad } from '../tensor/autograd.js';
 import { call } from '../tensor/dispatch.js';
 import { tidy } from '../tensor/scope.js';
@@ -27,8 +27,8 @@ export function clipGradNorm(
 ): number {
   checkOptions('clipGradNorm', options, ['normType']);
   const { normType = 2 } = options;
-  checkPositive('maxNorm', maxNorm);
-  checkPositive('normType', normType);
+  checkPositiveOrInfinite('clipGradNorm', 'maxNorm', maxNorm);
+  checkPositiveOrInfinite('clipGradNorm', 'normType', normType);
   const list = listOf(parameters);
   for (const parameter of list) {
     if (!(parameter instanceof Tensor)) {
@@ -62,11 +62,4 @@ function listOf(parameters: Iterable<Tensor> | Tensor): Tensor[] {
     'clipGradNorm: parameters must be Tensors such as module.parameters() gives, ' +
       `got ${describe(given)}`,
   );
-}
-
-function checkPositive(name: string, value: unknown): void {
-  if (typeof value !== 'number') {
-    throw new TypeError(`clipGradNorm: ${name} must be a number, got ${describe(value)}`);
-  }
-  if (!(value > 0)) throw new RangeError(`clipGradNorm: ${name} must be above 0, got ${value}`);
 }

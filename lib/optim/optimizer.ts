@@ -1,5 +1,5 @@
 import { TorchError } from '../runtime/errors.js';
-import { checkObject, checkOptions, describe } from '../runtime/options.js';
+import { checkNonNegative, checkObject, checkOptions, describe } from '../runtime/options.js';
 import { noGrad } from '../tensor/autograd.js';
 import { formatShape } from '../tensor/check.js';
 import { callTensor } from '../tensor/dispatch.js';
@@ -118,7 +118,7 @@ export abstract class Optimizer<Settings extends BaseSettings> {
 
   /** @throws RangeError, TypeError unless it is a finite number of at least 0 */
   set lr(value: number) {
-    checkLearningRate(this.owner, value);
+    checkNonNegative(this.owner, 'lr', value);
     for (const group of this.paramGroups) group.lr = value;
   }
 
@@ -382,20 +382,4 @@ function checkLike(owner: string, what: string, tensor: Tensor, parameter: Tenso
     `${owner}: ${what} is ${of(tensor)} for a parameter ${of(parameter)}; ` +
       'after model.to(…) make the optimizer anew, or load its state again',
   );
-}
-
-/** @throws RangeError, TypeError unless it is a finite number of at least 0 */
-export function checkLearningRate(owner: string, value: unknown): void {
-  checkFinite(owner, 'lr', value);
-}
-
-/** @throws RangeError, TypeError unless it is a finite number from 0 up to, not including, `below` */
-export function checkFinite(owner: string, name: string, value: unknown, below = Infinity): void {
-  if (typeof value !== 'number') {
-    throw new TypeError(`${owner}: ${name} must be a number, got ${describe(value)}`);
-  }
-  if (!(value >= 0 && value < below)) {
-    const range = below === Infinity ? 'a finite number of at least 0' : `from 0 to below ${below}`;
-    throw new RangeError(`${owner}: ${name} must be ${range}, got ${value}`);
-  }
 }

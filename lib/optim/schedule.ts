@@ -1,4 +1,4 @@
-import { checkInteger, checkRequiredOptions, describe } from '../runtime/options.js';
+import { checkInteger, checkNonNegative, checkRequiredOptions } from '../runtime/options.js';
 
 /**
  * The learning rate of a step, the first step being 1. It depends on the number of the step
@@ -28,7 +28,7 @@ export function noam(options: NoamOptions): Schedule {
   const { dModel, warmup = 4000, factor = 1 } = options;
   checkInteger('noam', 'dModel', dModel, 1);
   checkInteger('noam', 'warmup', warmup, 1);
-  checkRate('noam', 'factor', factor);
+  checkNonNegative('noam', 'factor', factor);
   return (step) => {
     const count = Math.max(checkInteger('noam', 'step', step, 0), 1);
     return factor * dModel ** -0.5 * Math.min(count ** -0.5, count * warmup ** -1.5);
@@ -37,18 +37,9 @@ export function noam(options: NoamOptions): Schedule {
 
 /** The same rate at every step. @throws RangeError, TypeError unless it is finite and at least 0 */
 export function constant(rate: number): Schedule {
-  checkRate('constant', 'rate', rate);
+  checkNonNegative('constant', 'rate', rate);
   return (step) => {
     checkInteger('constant', 'step', step, 0);
     return rate;
   };
-}
-
-function checkRate(owner: string, name: string, value: unknown): void {
-  if (typeof value !== 'number') {
-    throw new TypeError(`${owner}: ${name} must be a number, got ${describe(value)}`);
-  }
-  if (!(value >= 0 && value < Infinity)) {
-    throw new RangeError(`${owner}: ${name} must be a finite number of at least 0, got ${value}`);
-  }
 }

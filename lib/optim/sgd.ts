@@ -1,6 +1,7 @@
+import { checkNonNegative } from '../runtime/options.js';
 import { zerosLike } from '../tensor/create.js';
 import type { Tensor } from '../tensor/tensor.js';
-import { checkFinite, checkLearningRate, Optimizer } from './optimizer.js';
+import { Optimizer } from './optimizer.js';
 import type {
   BaseSettings,
   ParameterGroup,
@@ -33,9 +34,9 @@ export class SGD extends Optimizer<SGDSettings> {
   }
 
   protected checkSettings({ lr, momentum, weightDecay }: SGDSettings): void {
-    checkLearningRate('SGD', lr);
-    checkFinite('SGD', 'momentum', momentum);
-    checkFinite('SGD', 'weightDecay', weightDecay);
+    checkNonNegative('SGD', 'lr', lr);
+    checkNonNegative('SGD', 'momentum', momentum);
+    checkNonNegative('SGD', 'weightDecay', weightDecay);
   }
 
   protected initialState(parameter: Tensor): ParameterState {

@@ -71,7 +71,10 @@ export function orDefault<T>(option: T | undefined, byDefault: T): T {
   return option === undefined ? byDefault : option;
 }
 
-/** A short name of any value for error messages: `null`, `a string "ab"`, `an array of 3`. */
+/** The name of a method by which an object says more of itself in messages than its class. */
+export const description: unique symbol = Symbol('description');
+
+/** A short name of any value for messages: `null`, `the string "ab"`, `a Tensor [2, 3] of float32`. */
 export function describe(value: unknown): string {
   if (value === null) return 'null';
   if (Array.isArray(value)) return `an array of ${value.length}`;
@@ -88,10 +91,18 @@ export function describe(value: unknown): string {
     case 'function':
       return `the function ${value.name || '(anonymous)'}`;
     case 'object':
-      return withArticle(nameOfClass(value));
+      return describeObject(value);
     default:
       return `a ${typeof value}`;
   }
+}
+
+function describeObject(value: object): string {
+  const name = nameOfClass(value);
+  const described = description in value ? value[description] : undefined;
+  return withArticle(
+    typeof described === 'function' ? (described.call(value, name) as string) : name,
+  );
 }
 
 function nameOfClass(value: object): string {
@@ -125,22 +136,44 @@ export function checkInteger(
 
 /** Checks a probability in [0, 1]; returns it. @throws RangeError, TypeError */
 export function checkProbability(owner: string, name: string, value: unknown): number {
-  if (typeof value !== 'number') {
-    throw new TypeError(`${owner}: ${name} must be a number from 0 to 1, got ${describe(value)}`);
-  }
-  if (!(value >= 0 && value <= 1)) {
-    throw new RangeError(`${owner}: ${name} must be a number from 0 to 1, got ${value}`);
-  }
-  return value;
+  const fits = (number: number) => number >= 0 && number <= 1;
+  return checkNumberIn(owner, name, value, fits, 'a number from 0 to 1');
 }
 
 /** Checks a finite number of any size; returns it. @throws RangeError, TypeError */
 export function checkFiniteNumber(owner: string, name: string, value: unknown): number {
-  checkNumber(owner, name, value);
-  if (!Number.isFinite(value)) {
-    throw new RangeError(`${owner}: ${name} must be a finite number, got ${describe(value)}`);
+  return checkNumberIn(owner, name, value, Number.isFinite, 'a finite number');
+}
+
+/** Checks a finite number of at least 0; returns it. @throws RangeError, TypeError */
+export function checkNonNegative(owner: string, name: string, value: unknown): number {
+  const fits = (number: number) => number >= 0 && number < Infinity;
+  return checkNumberIn(owner, name, value, fits, 'a finite number of at least 0');
+}
+
+/** Checks a finite number above 0; returns it. @throws RangeError, TypeError */
+export function checkPositive(owner: string, name: string, value: unknown): number {
+  const fits = (number: number) => number > 0 && number < Infinity;
+  return checkNumberIn(owner, name, value, fits, 'a finite number above 0');
+}
+
+/** Checks a number above 0, be it infinite; returns it. @throws RangeError, TypeError */
+export function checkPositiveOrInfinite(owner: string, name: string, value: unknown): number {
+  return checkNumberIn(owner, name, value, (number) => number > 0, 'a number above 0');
+}
+
+function checkNumberIn(
+  owner: string,
+  name: string,
+  value: unknown,
+  fits: (value: number) => boolean,
+  expected: string,
+): number {
+  if (typeof value !== 'number') {
+    throw new TypeError(`${owner}: ${name} must be ${expected}, got ${describe(value)}`);
   }
-  return value as number;
+  if (fits(value)) return value;
+  throw new RangeError(`${owner}: ${name} must be ${expected}, got ${value}`);
 }
 
 /** Checks a number, be it NaN or infinite; returns it. @throws TypeError */
@@ -152,7 +185,20 @@ export function checkNumber(owner: string, name: string, value: unknown): number
 /** Checks `true` or `false`; returns it. @throws TypeError */
 export function checkBoolean(owner: string, name: string, value: unknown): boolean {
   if (typeof value === 'boolean') return value;
-  throw new TypeError(`${owner}: ${name} must be a boolean, got ${describe(value)}`);
+  throw new TypeError(`${owner}: ${name} must be true or false, got ${describe(value)}`);
+}
+
+/** Checks that a value is one of a few words; returns it. @throws TypeError listing them */
+export function checkChoice<T extends string>(
+  owner: string,
+  name: string,
+  value: unknown,
+  valid: readonly T[],
+): T {
+  if ((valid as readonly unknown[]).includes(value)) return value as T;
+  const quoted = valid.map((choice) => `'${choice}'`);
+  const choices = [quoted.slice(0, -1).join(', '), quoted.at(-1)].join(' or ');
+  throw new TypeError(`${owner}: ${name} must be ${choices}, got ${describe(value)}`);
 }
 
 /** Checks a string, which may be empty; returns it. @throws TypeError */

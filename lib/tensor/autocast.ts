@@ -1,5 +1,5 @@
 /** Products in a shorter number format than the weights, as PyTorch's `autocast`. */
-import { checkFunction, checkOptions, describe } from '../runtime/options.js';
+import { checkChoice, checkFunction, checkOptions, describe } from '../runtime/options.js';
 import type { Device } from './device.js';
 import type { DType } from './dtype.js';
 
@@ -50,11 +50,7 @@ export function autocast<T>(
   compute: () => T,
   options: AutocastOptions = {},
 ): T {
-  if (dtype !== 'bfloat16' && dtype !== 'float16' && dtype !== 'float32') {
-    throw new TypeError(
-      `autocast: dtype must be 'bfloat16', 'float16' or 'float32', got ${describe(dtype)}`,
-    );
-  }
+  checkChoice('autocast', 'dtype', dtype, ['bfloat16', 'float16', 'float32']);
   checkFunction('autocast', 'compute', compute);
   checkOptions('autocast', options, ['results']);
   const { results } = options;

@@ -1,6 +1,6 @@
 /** Gradients: switching their recording, and computing them. */
-import { checkOptions, describe } from '../runtime/options.js';
-import { checkBoolean, checkTensor, checkTensors, describeValue, formatShape } from './check.js';
+import { checkBoolean, checkFunction, checkOptions, describe } from '../runtime/options.js';
+import { checkTensor, checkTensors, formatShape } from './check.js';
 import { native } from './dispatch.js';
 import type { BackwardOptions as NativeBackwardOptions } from './native.js';
 import { isPromise } from './scope.js';
@@ -57,9 +57,7 @@ const wayOut = (owner: string): string =>
   `native jobs inside: const [job] = ${owner}(() => [callAsync(…)]); await job`;
 
 function withGradMode<T>(owner: string, enabled: boolean, fn: () => T): T {
-  if (typeof fn !== 'function') {
-    throw new TypeError(`${owner}: fn must be a function, got ${describeValue(fn)}`);
-  }
+  checkFunction(owner, 'fn', fn);
   if (Object.prototype.toString.call(fn) === '[object AsyncFunction]') {
     throw new TypeError(`${owner}: fn is async, but ${wayOut(owner)}`);
   }

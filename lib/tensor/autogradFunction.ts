@@ -1,5 +1,5 @@
 /** Functions with a backward of their own, and hooks on gradients. */
-import { checkRequiredOptions, describe } from '../runtime/options.js';
+import { checkFunction, checkRequiredOptions, describe } from '../runtime/options.js';
 import { isGradEnabled, noGrad } from './autograd.js';
 import { formatShape } from './check.js';
 import { call, callTensor, native } from './dispatch.js';
@@ -120,9 +120,7 @@ export function registerGradientHook(
   tensor: Tensor,
   hook: (gradient: Tensor) => Tensor | null | undefined | void,
 ): RemovableHook {
-  if (typeof hook !== 'function') {
-    throw new TypeError(`registerHook: hook must be a function, got ${describe(hook)}`);
-  }
+  checkFunction('registerHook', 'hook', hook);
   if (!tensor.requiresGrad) {
     throw new TypeError('registerHook: the tensor does not require gradients');
   }

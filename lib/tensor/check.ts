@@ -21,13 +21,6 @@ export function formatShape(shape: readonly number[]): string {
   return `[${shape.join(', ')}]`;
 }
 
-/** A short name of any value; tensors with shape and dtype. */
-export function describeValue(value: unknown): string {
-  if (!isTensor(value)) return describe(value);
-  if (value.isDisposed) return 'a disposed Tensor';
-  return `a Tensor ${formatShape(value.shape)} of ${value.dtype}`;
-}
-
 /** @throws TypeError unless `value` is a Tensor */
 export function checkTensor(owner: string, name: string, value: unknown): asserts value is Tensor {
   if (!isTensor(value)) {
@@ -59,7 +52,7 @@ export function checkScalar(owner: string, name: string, value: unknown): assert
     return;
   }
   throw new TypeError(
-    `${owner}: ${name} must be a number, a bigint, a boolean or float(x), got ${describeValue(value)}`,
+    `${owner}: ${name} must be a number, a bigint, a boolean or float(x), got ${describe(value)}`,
   );
 }
 
@@ -83,24 +76,9 @@ function checkInt64(owner: string, name: string, value: bigint): void {
   }
 }
 
-/** @throws TypeError unless `value` is undefined or a boolean */
-export function checkBoolean(owner: string, name: string, value: unknown): void {
-  if (value !== undefined && typeof value !== 'boolean') {
-    throw new TypeError(`${owner}: ${name} must be true or false, got ${describe(value)}`);
-  }
-}
-
 /** Any integer, negative ones too: a dimension, an index. @throws TypeError, RangeError */
 export function checkIndex(owner: string, name: string, value: unknown): number {
   return checkInteger(owner, name, value, Number.MIN_SAFE_INTEGER);
-}
-
-/** A plain number, NaN and Infinity included. @throws TypeError */
-export function checkNumber(owner: string, name: string, value: unknown): number {
-  if (typeof value !== 'number') {
-    throw new TypeError(`${owner}: ${name} must be a number, got ${describeValue(value)}`);
-  }
-  return value;
 }
 
 /** One dimension or several. @throws TypeError, RangeError */
@@ -108,7 +86,7 @@ export function checkDims(owner: string, name: string, value: unknown): readonly
   if (typeof value === 'number') return [checkIndex(owner, name, value)];
   if (!Array.isArray(value)) {
     throw new TypeError(
-      `${owner}: ${name} must be an integer or an array of integers, got ${describeValue(value)}`,
+      `${owner}: ${name} must be an integer or an array of integers, got ${describe(value)}`,
     );
   }
   // Not `map`, which passes over holes.
@@ -125,7 +103,7 @@ export function checkShape(owner: string, value: unknown, minimum: -1 | 0 = 0): 
   if (typeof value === 'number') return [checkInteger(owner, 'shape', value, minimum)];
   if (!Array.isArray(value)) {
     throw new TypeError(
-      `${owner}: shape must be an array of integers like [2, 3], got ${describeValue(value)}`,
+      `${owner}: shape must be an array of integers like [2, 3], got ${describe(value)}`,
     );
   }
   const shape = Array.from(value, (size, dim) =>

@@ -1,13 +1,17 @@
 /** Functions that make tensors. Their options are the same everywhere: {@link CreateOptions}. */
-import { checkInteger, checkOptions, describe, orDefault } from '../runtime/options.js';
 import {
   checkBoolean,
+  checkInteger,
+  checkOptions,
+  describe,
+  orDefault,
+} from '../runtime/options.js';
+import {
   checkCanRequireGrad,
   checkIndex,
   checkScalar,
   checkShape,
   checkTensor,
-  describeValue,
   elementCount,
   formatShape,
   type Scalar,
@@ -45,7 +49,7 @@ const createKeys = ['dtype', 'device', 'requiresGrad'];
 /** Checks the common options and lays them out as the schema's named arguments. */
 function layout(owner: string, options: CreateOptions, fallback: DType | null) {
   checkOptions(owner, options, createKeys);
-  const { dtype, requiresGrad } = options;
+  const { dtype, requiresGrad = false } = options;
   if (dtype !== undefined) checkDType(owner, 'dtype', dtype);
   const device = checkDevice(owner, 'device', orDefault(options.device, 'cpu'));
   checkBoolean(owner, 'requiresGrad', requiresGrad);
@@ -79,7 +83,7 @@ export function tensor(
   options: TensorOptions = {},
 ): Tensor {
   checkOptions('tensor', options, [...createKeys, 'shape']);
-  const { dtype, requiresGrad } = options;
+  const { dtype, requiresGrad = false } = options;
   if (dtype !== undefined) checkDType('tensor', 'dtype', dtype);
   const device =
     options.device === undefined ? undefined : checkDevice('tensor', 'device', options.device);
@@ -148,7 +152,7 @@ export function fromBytes(
   const view = bytes instanceof ArrayBuffer ? new Uint8Array(bytes) : bytes;
   if (!ArrayBuffer.isView(view)) {
     throw new TypeError(
-      `fromBytes: bytes must be a typed array or an ArrayBuffer, got ${describeValue(bytes)}`,
+      `fromBytes: bytes must be a typed array or an ArrayBuffer, got ${describe(bytes)}`,
     );
   }
   const sizes = checkShape('fromBytes', shape);

@@ -1,6 +1,6 @@
 /** What can be asked and set of GPUs. */
 import { ownPlatform } from '../runtime/native/platform.js';
-import { describe } from '../runtime/options.js';
+import { checkChoice } from '../runtime/options.js';
 import { cudaState } from './cudaState.js';
 import { gpuIndex, needCuda, type Device } from './device.js';
 import { native } from './dispatch.js';
@@ -110,11 +110,7 @@ export const cuda = {
    * @throws TypeError for another word
    */
   setFloat32Precision(precision: Float32Precision): void {
-    if (!precisions.includes(precision)) {
-      throw new TypeError(
-        `cuda.setFloat32Precision: precision must be 'highest' or 'high', got ${describe(precision)}`,
-      );
-    }
+    checkChoice('cuda.setFloat32Precision', 'precision', precision, precisions);
     native().setTf32(precision === 'high');
   },
 };

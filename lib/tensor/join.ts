@@ -1,5 +1,5 @@
 /** Functions that put several tensors together. */
-import { checkOptions, describe } from '../runtime/options.js';
+import { checkChoice, checkOptions } from '../runtime/options.js';
 import {
   checkBroadcast,
   checkDimRange,
@@ -97,9 +97,7 @@ export function meshgrid(tensors: readonly Tensor[], options: MeshgridOptions = 
   const parts = checkTensors('meshgrid', 'tensors', tensors);
   checkOptions('meshgrid', options, ['indexing']);
   const { indexing = 'ij' } = options;
-  if (indexing !== 'ij' && indexing !== 'xy') {
-    throw new TypeError(`meshgrid: indexing must be 'ij' or 'xy', got ${describe(indexing)}`);
-  }
+  checkChoice('meshgrid', 'indexing', indexing, ['ij', 'xy']);
   return explained(
     () => callTensors('aten::meshgrid.indexing', parts, { indexing }),
     () =>

@@ -1,13 +1,12 @@
 /** Decompositions and equations of matrices `[…, R, C]`, as PyTorch's `torch.linalg`. */
-import { checkInteger, checkOptions, describe } from '../runtime/options.js';
 import {
   checkBoolean,
-  checkDims,
-  checkIndex,
-  checkTensor,
-  explained,
-  formatShape,
-} from './check.js';
+  checkInteger,
+  checkOptions,
+  describe,
+  orDefault,
+} from '../runtime/options.js';
+import { checkDims, checkIndex, checkTensor, explained, formatShape } from './check.js';
 import { call, callTensor, callTensors } from './dispatch.js';
 import type { KeepdimOptions } from './methods/dimensionArguments.js';
 import { checkFloating, keepdimOf } from './methods/dimensionArguments.js';
@@ -49,8 +48,7 @@ function onMatrix<Result>(
 
 function upperOf(owner: string, options: UpperOptions): boolean {
   checkOptions(owner, options, ['upper']);
-  checkBoolean(owner, 'upper', options.upper);
-  return options.upper ?? false;
+  return checkBoolean(owner, 'upper', orDefault(options.upper, false));
 }
 
 /** Linear algebra on batches of matrices; see each function. */
@@ -144,9 +142,10 @@ export const linalg = {
   /** Singular values and vectors: `input = U · diag(S) · Vh`. */
   svd(input: Tensor, options: SvdOptions = {}): { U: Tensor; S: Tensor; Vh: Tensor } {
     checkOptions('linalg.svd', options, ['fullMatrices']);
-    checkBoolean('linalg.svd', 'fullMatrices', options.fullMatrices);
+    const { fullMatrices = true } = options;
+    checkBoolean('linalg.svd', 'fullMatrices', fullMatrices);
     return onMatrix('linalg.svd', input, false, () => {
-      const [U, S, Vh] = callTensors('aten::linalg_svd', input, options.fullMatrices ?? true);
+      const [U, S, Vh] = callTensors('aten::linalg_svd', input, fullMatrices);
       return { U, S, Vh } as { U: Tensor; S: Tensor; Vh: Tensor };
     });
   },

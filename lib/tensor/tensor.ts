@@ -1,7 +1,7 @@
 import { registerGradientHook, type RemovableHook } from './autogradFunction.js';
-import { checkInteger, checkOptions } from '../runtime/options.js';
+import { checkBoolean, checkInteger, checkOptions, description } from '../runtime/options.js';
 import { runBackward, runBackwardAsync, type BackwardOptions } from './autograd.js';
-import { checkBoolean, checkCanRequireGrad, checkTensor, explained, formatShape } from './check.js';
+import { checkCanRequireGrad, checkTensor, explained, formatShape } from './check.js';
 import { cudaState } from './cudaState.js';
 import { checkDevice, needCuda, type Device, type DeviceChoice } from './device.js';
 import { call, callTensor, native } from './dispatch.js';
@@ -382,6 +382,12 @@ export class Tensor extends SlotHolder {
   /** As PyTorch prints tensors; large ones are summarised. */
   override toString(): string {
     return this.isDisposed ? 'tensor(disposed)' : formatTensor(this);
+  }
+
+  /** What error messages call it: `Tensor [2, 3] of float32`. @internal */
+  [description](className: string): string {
+    if (this.isDisposed) return `disposed ${className}`;
+    return `${className} ${formatShape(this.shape)} of ${this.dtype}`;
   }
 
   /** What `console.log` shows: {@link Tensor.toString}. */

@@ -1,18 +1,19 @@
 /** Checks at the doors of the trainer. */
 import { checkTokenizer } from '../data/tokenizers/tokenizer.js';
-import { checkPositive } from '../nn/check.js';
 import { Optimizer } from '../optim/optimizer.js';
 import { Adam } from '../optim/adam.js';
 import type { Schedule } from '../optim/schedule.js';
 import {
   checkBoolean,
-  checkFiniteNumber,
+  checkChoice,
   checkFunction,
   checkInteger,
   checkMethods,
-  checkNumber,
+  checkNonNegative,
   checkObject,
   checkPath,
+  checkPositive,
+  checkPositiveOrInfinite,
   checkRequiredOptions,
   checkSignal,
   checkString,
@@ -61,14 +62,10 @@ export function checkTrainerOptions(options: TrainerOptions): void {
   }
   if (optimizer !== undefined) checkOptimizer(owner, optimizer);
   if (accumulate !== undefined) checkInteger(owner, 'accumulate', accumulate, 1);
-  if (clip !== undefined && !(checkNumber(owner, 'clip', clip) > 0)) {
-    throw new RangeError(`${owner}: clip must be a number above 0, got ${describe(clip)}`);
-  }
+  if (clip !== undefined) checkPositiveOrInfinite(owner, 'clip', clip);
   checkTrainingDType(owner, options);
   checkGraphs(owner, options);
-  if (nonFinite !== undefined && nonFinite !== 'stop' && nonFinite !== 'skip') {
-    throw new TypeError(`${owner}: nonFinite must be 'stop' or 'skip', got ${describe(nonFinite)}`);
-  }
+  if (nonFinite !== undefined) checkChoice(owner, 'nonFinite', nonFinite, ['stop', 'skip']);
   checkReports(owner, options);
 }
 
@@ -135,14 +132,7 @@ function checkReports(owner: string, options: TrainerOptions): void {
 function checkOptimizer(owner: string, optimizer: unknown): void {
   const expected = 'an optimizer such as new Adam(model.parameters())';
   checkMethods(owner, 'optimizer', optimizer, ['zeroGrad', 'stepAsync'], expected);
-  checkRate(owner, 'optimizer.lr', (optimizer as TrainingOptimizer).lr);
-}
-
-/** Checks a learning rate; returns it. @throws RangeError, TypeError */
-export function checkRate(owner: string, name: string, value: unknown): number {
-  const rate = checkFiniteNumber(owner, name, value);
-  if (rate >= 0) return rate;
-  throw new RangeError(`${owner}: ${name} must be at least 0, got ${rate}`);
+  checkNonNegative(owner, 'optimizer.lr', (optimizer as TrainingOptimizer).lr);
 }
 
 /** @throws TypeError, RangeError for what `Trainer.fit` cannot work with, or while it works */

@@ -1,5 +1,5 @@
 import type { Schedule } from '../optim/schedule.js';
-import { checkInteger, describe } from '../runtime/options.js';
+import { checkInteger, checkPositive } from '../runtime/options.js';
 
 /**
  * Linear growth to `rate` over the first `steps` steps, then constant: step n of them has
@@ -10,12 +10,7 @@ import { checkInteger, describe } from '../runtime/options.js';
  * @throws RangeError, TypeError for a rate that is not finite and above 0, or bad steps
  */
 export function warmup(rate: number, steps: number): Schedule {
-  if (typeof rate !== 'number') {
-    throw new TypeError(`warmup: rate must be a number, got ${describe(rate)}`);
-  }
-  if (!(rate > 0 && rate < Infinity)) {
-    throw new RangeError(`warmup: rate must be a finite number above 0, got ${rate}`);
-  }
+  checkPositive('warmup', 'rate', rate);
   checkInteger('warmup', 'steps', steps, 0);
   return (step) => (step < steps ? (rate * step) / steps : rate);
 }

@@ -1,5 +1,5 @@
-import { checkOptions, checkProbability, orDefault } from '../../runtime/options.js';
-import { checkBoolean, checkTensor, formatShape } from '../../tensor/check.js';
+import { checkBoolean, checkOptions, checkProbability, orDefault } from '../../runtime/options.js';
+import { checkTensor, formatShape } from '../../tensor/check.js';
 import { call } from '../../tensor/dispatch.js';
 import { tidy } from '../../tensor/scope.js';
 import type { Tensor } from '../../tensor/tensor.js';
@@ -45,7 +45,11 @@ export function attention(
   const sizes = scoreSizes(query, key, value);
   const emptyRows = checkEmptyRows('attention', orDefault(options.emptyRows, 'uniform'));
   const probability = dropProbability(options);
-  checkBoolean('attention', 'needWeights', options.needWeights);
+  const need_weights = checkBoolean(
+    'attention',
+    'needWeights',
+    orDefault(options.needWeights, true),
+  );
   return tidy(() => {
     const mask = givenMask(options);
     return call(
@@ -55,7 +59,7 @@ export function attention(
       value,
       mask === null ? null : fitMask('attention', mask, sizes, query),
       probability,
-      { empty_rows: emptyRows, need_weights: options.needWeights ?? true },
+      { empty_rows: emptyRows, need_weights },
     ) as [Tensor, Tensor | null];
   });
 }
@@ -73,7 +77,7 @@ function givenMask({ mask, additiveMask }: AttentionOptions): Tensor | null {
 }
 
 function dropProbability({ dropout = 0, training }: AttentionOptions): number {
-  checkBoolean('attention', 'training', training);
+  if (training !== undefined) checkBoolean('attention', 'training', training);
   if (dropout instanceof Dropout) return training === false ? 0 : dropout.activeProbability;
   checkProbability('attention', 'dropout', dropout);
   return training === false ? 0 : dropout;

@@ -11,7 +11,7 @@
  *   (`emptyRows: 'uniform'`, what a finite fill such as the seeds' -1e9 does), or zeros
  *   (`emptyRows: 'zero'`); never NaN.
  */
-import { checkInteger, checkString, describe } from '../../runtime/options.js';
+import { checkChoice, checkInteger, checkString } from '../../runtime/options.js';
 import { checkTensor, formatShape } from '../../tensor/check.js';
 import { ones } from '../../tensor/create.js';
 import type { DeviceChoice } from '../../tensor/device.js';
@@ -305,6 +305,5 @@ function misfit(
 
 /** @throws TypeError for anything but 'uniform' and 'zero' */
 export function checkEmptyRows(owner: string, value: unknown): EmptyRows {
-  if (value === 'uniform' || value === 'zero') return value;
-  throw new TypeError(`${owner}: emptyRows must be 'uniform' or 'zero', got ${describe(value)}`);
+  return checkChoice(owner, 'emptyRows', value, ['uniform', 'zero']);
 }

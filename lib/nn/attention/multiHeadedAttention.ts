@@ -1,5 +1,4 @@
-import { checkInteger, checkOptions, orDefault } from '../../runtime/options.js';
-import { checkBoolean } from '../../tensor/check.js';
+import { checkBoolean, checkInteger, checkOptions, orDefault } from '../../runtime/options.js';
 import { callTensor } from '../../tensor/dispatch.js';
 import { keep, tidy } from '../../tensor/scope.js';
 import type { Tensor } from '../../tensor/tensor.js';
@@ -81,10 +80,13 @@ export class MultiHeadedAttention extends Module {
     checkHeads(owner, h, dModel);
     this.dK = dModel / h;
     this.emptyRows = checkEmptyRows(owner, orDefault(options.emptyRows, 'uniform'));
-    checkBoolean(owner, 'keepAttention', options.keepAttention);
-    this.keepAttention = options.keepAttention ?? false;
-    checkBoolean(owner, 'bias', options.bias);
-    this.linears = intoClones(new Linear(dModel, dModel, { bias: options.bias ?? true }), 4);
+    this.keepAttention = checkBoolean(
+      owner,
+      'keepAttention',
+      orDefault(options.keepAttention, false),
+    );
+    const bias = checkBoolean(owner, 'bias', orDefault(options.bias, true));
+    this.linears = intoClones(new Linear(dModel, dModel, { bias }), 4);
     this.dropout = new Dropout(orDefault(options.dropout, 0.1));
     this.rotary =
       options.rotary === undefined ? null : new RotaryPositions(this.dK, options.rotary);

@@ -1,5 +1,4 @@
-import { checkInteger, checkOptions } from '../../runtime/options.js';
-import { checkBoolean } from '../../tensor/check.js';
+import { checkBoolean, checkInteger, checkOptions, orDefault } from '../../runtime/options.js';
 import { empty } from '../../tensor/create.js';
 import { currentProducts } from '../../tensor/autocast.js';
 import { callTensor } from '../../tensor/dispatch.js';
@@ -37,13 +36,13 @@ export class Linear extends Module {
   constructor(inFeatures: number, outFeatures: number, options: LinearOptions = {}) {
     super();
     checkOptions('Linear', options, ['bias']);
-    checkBoolean('Linear', 'bias', options.bias);
+    const bias = checkBoolean('Linear', 'bias', orDefault(options.bias, true));
     this.inFeatures = checkInteger('Linear', 'inFeatures', inFeatures, 1);
     this.outFeatures = checkInteger('Linear', 'outFeatures', outFeatures, 1);
     this.weight = tidy(() => new Parameter(empty([outFeatures, inFeatures])));
     kaimingUniform_(this.weight, Math.sqrt(5));
     this.bias = null;
-    if (options.bias ?? true) {
+    if (bias) {
       const bound = 1 / Math.sqrt(inFeatures);
       this.bias = uniform_(
         tidy(() => new Parameter(empty([outFeatures]))),

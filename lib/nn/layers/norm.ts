@@ -1,6 +1,5 @@
 /** The choice of a norm as plain JSON, as layers and `makeModel` take it. */
-import { checkOptions, orDefault } from '../../runtime/options.js';
-import { checkChoice, checkPositive } from '../check.js';
+import { checkChoice, checkOptions, checkPositive, orDefault } from '../../runtime/options.js';
 import { LayerNorm, normNames } from './layerNorm.js';
 import type { NormNames } from './layerNorm.js';
 import { RMSNorm } from './rmsNorm.js';

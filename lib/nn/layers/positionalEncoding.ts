@@ -1,4 +1,4 @@
-import { checkInteger, checkOptions, orDefault } from '../../runtime/options.js';
+import { checkChoice, checkInteger, checkOptions, orDefault } from '../../runtime/options.js';
 import { formatShape } from '../../tensor/check.js';
 import { arange, stack } from '../../tensor/create.js';
 import type { Device } from '../../tensor/device.js';
@@ -6,7 +6,7 @@ import { native } from '../../tensor/dispatch.js';
 import type { DType } from '../../tensor/dtype.js';
 import { tidy } from '../../tensor/scope.js';
 import type { Tensor } from '../../tensor/tensor.js';
-import { checkChoice, checkFeatures } from '../check.js';
+import { checkFeatures } from '../check.js';
 import { Dropout } from './dropout.js';
 import { Module } from '../module/module.js';
 import type { BufferForm } from '../module/module.js';

@@ -1,9 +1,8 @@
-import { checkOptions, orDefault } from '../../runtime/options.js';
-import { checkBoolean } from '../../tensor/check.js';
+import { checkBoolean, checkChoice, checkOptions, orDefault } from '../../runtime/options.js';
 import { currentProducts } from '../../tensor/autocast.js';
 import { callTensor } from '../../tensor/dispatch.js';
 import type { Tensor } from '../../tensor/tensor.js';
-import { checkChoice, checkFeatures } from '../check.js';
+import { checkFeatures } from '../check.js';
 import { Dropout } from './dropout.js';
 import { Linear } from './linear.js';
 import { Module } from '../module/module.js';
@@ -56,14 +55,13 @@ export class PositionwiseFeedForward extends Module {
     super();
     const owner = 'PositionwiseFeedForward';
     checkOptions(owner, options, ['dropout', 'activation', 'bias']);
-    checkBoolean(owner, 'bias', options.bias);
+    const bias = checkBoolean(owner, 'bias', orDefault(options.bias, true));
     this.activation = checkChoice(
       owner,
       'activation',
       orDefault(options.activation, 'relu'),
       activations,
     );
-    const bias = options.bias ?? true;
     this.w1 = new Linear(dModel, dFf, { bias });
     this.w2 = new Linear(dFf, dModel, { bias });
     this.w3 = this.activation === 'swiglu' ? new Linear(dModel, dFf, { bias }) : null;

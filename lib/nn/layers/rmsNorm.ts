@@ -1,10 +1,10 @@
-import { checkInteger, checkOptions, orDefault } from '../../runtime/options.js';
+import { checkInteger, checkOptions, checkPositive, orDefault } from '../../runtime/options.js';
 import { ones } from '../../tensor/create.js';
 import { currentResults } from '../../tensor/autocast.js';
 import { callTensor, callTensors } from '../../tensor/dispatch.js';
 import { tidy } from '../../tensor/scope.js';
 import type { Tensor } from '../../tensor/tensor.js';
-import { checkFeatures, checkPositive } from '../check.js';
+import { checkFeatures } from '../check.js';
 import { Module } from '../module/module.js';
 import { Parameter } from '../module/parameter.js';
 import { rememberRegistered } from '../module/registration.js';

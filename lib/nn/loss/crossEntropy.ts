@@ -1,4 +1,4 @@
-import { checkInteger, checkOptions, describe } from '../../runtime/options.js';
+import { checkChoice, checkInteger, checkOptions } from '../../runtime/options.js';
 import { checkTensor, formatShape } from '../../tensor/check.js';
 import { callTensor } from '../../tensor/dispatch.js';
 import { tidy } from '../../tensor/scope.js';
@@ -112,10 +112,6 @@ function checkedOptions(options: CrossEntropyOptions): {
   if (ignoreIndex !== null) {
     checkInteger('crossEntropy', 'ignoreIndex', ignoreIndex, Number.MIN_SAFE_INTEGER);
   }
-  if (reduction !== 'sum' && reduction !== 'mean' && reduction !== 'none') {
-    throw new TypeError(
-      `crossEntropy: reduction must be 'sum', 'mean' or 'none', got ${describe(reduction)}`,
-    );
-  }
+  checkChoice('crossEntropy', 'reduction', reduction, ['sum', 'mean', 'none']);
   return { ignoreIndex, reduction };
 }

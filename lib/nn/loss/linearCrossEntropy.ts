@@ -1,4 +1,5 @@
 import {
+  checkFiniteNumber,
   checkInstance,
   checkInteger,
   checkOptions,
@@ -10,7 +11,7 @@ import { currentProducts } from '../../tensor/autocast.js';
 import { call } from '../../tensor/dispatch.js';
 import { tidy } from '../../tensor/scope.js';
 import type { Tensor } from '../../tensor/tensor.js';
-import { checkFeatures, checkFiniteNumber, checkIds, checkSameDevice } from '../check.js';
+import { checkFeatures, checkIds, checkSameDevice } from '../check.js';
 import { checkIdRange, isKnownToFit } from '../idRange.js';
 import { Linear } from '../layers/linear.js';
 

@@ -1,6 +1,5 @@
 /** What encoder and decoder have in common: options of layers, and the norm behind a stack. */
-import { checkOptions, describe } from '../../runtime/options.js';
-import { checkBoolean } from '../../tensor/check.js';
+import { checkBoolean, checkOptions, describe, orDefault } from '../../runtime/options.js';
 import type { Tensor } from '../../tensor/tensor.js';
 import type { ModuleList } from '../module/containers.js';
 import type { Module } from '../module/module.js';
@@ -41,14 +40,14 @@ export function finalNormOf(
   options: StackOptions,
 ): Norm | null {
   checkOptions(owner, options, ['finalNorm']);
-  checkBoolean(owner, 'finalNorm', options.finalNorm);
   if (!isLayer(layer)) {
     throw new TypeError(
       `${owner}: layer must be ${owner === 'Encoder' ? 'an' : 'a'} ${owner}Layer, got ${describe(layer)}`,
     );
   }
   const { order, normConfig } = layer.sublayers.at(0);
-  return (options.finalNorm ?? order === 'pre') ? makeNorm(layer.size, normConfig) : null;
+  const finalNorm = orDefault(options.finalNorm, order === 'pre');
+  return checkBoolean(owner, 'finalNorm', finalNorm) ? makeNorm(layer.size, normConfig) : null;
 }
 
 /** By its parts: layers of a user's own are as good. */

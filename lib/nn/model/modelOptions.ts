@@ -1,7 +1,12 @@
 /** Settings of `makeModel`: their types, their defaults and their checks. */
-import { checkInteger, checkOptions, checkProbability, orDefault } from '../../runtime/options.js';
-import { checkBoolean } from '../../tensor/check.js';
-import { checkChoice } from '../check.js';
+import {
+  checkBoolean,
+  checkChoice,
+  checkInteger,
+  checkOptions,
+  checkProbability,
+  orDefault,
+} from '../../runtime/options.js';
 import { checkHeads } from '../attention/heads.js';
 import { checkEmptyRows } from '../attention/mask.js';
 import type { EmptyRows } from '../attention/mask.js';
@@ -161,7 +166,6 @@ export function checkedConfig(
     checkProbability(owner, name, orDefault(options[name], byDefault));
   const dropout = share('dropout', 0.1);
   const { order = 'pre', positions = 'paired', activation = 'relu', tie = 'none' } = options;
-  checkBoolean(owner, 'finalNorm', options.finalNorm);
   const config: ModelConfig = {
     vocabSize: checkedVocabSize(owner, vocabSize),
     N: size('N', 6),
@@ -174,7 +178,7 @@ export function checkedConfig(
     maxLen: size('maxLen', 200),
     norm: checkedNorm(owner, options.norm),
     order: checkChoice(owner, 'order', order, modelChoices.order),
-    finalNorm: options.finalNorm ?? order === 'pre',
+    finalNorm: checkBoolean(owner, 'finalNorm', orDefault(options.finalNorm, order === 'pre')),
     positions: checkChoice(owner, 'positions', positions, modelChoices.positions),
     activation: checkChoice(owner, 'activation', activation, modelChoices.activation),
     tie: checkChoice(owner, 'tie', tie, modelChoices.tie),
@@ -216,9 +220,13 @@ function checkedBias(owner: string, bias: boolean | BiasOptions): Required<BiasO
     return { attention: bias, feedForward: bias, generator: bias };
   }
   checkOptions(`${owner} bias`, bias, names);
-  for (const name of names) checkBoolean(owner, `bias.${name}`, bias[name]);
-  const { attention = true, feedForward = true, generator = true } = bias;
-  return { attention, feedForward, generator };
+  const part = (name: keyof BiasOptions) =>
+    checkBoolean(owner, `bias.${name}`, orDefault(bias[name], true));
+  return {
+    attention: part('attention'),
+    feedForward: part('feedForward'),
+    generator: part('generator'),
+  };
 }
 
 /** Settings that are right alone and wrong together. */

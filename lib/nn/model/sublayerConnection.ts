@@ -1,6 +1,5 @@
-import { checkOptions, describe, orDefault } from '../../runtime/options.js';
+import { checkChoice, checkOptions, describe, orDefault } from '../../runtime/options.js';
 import type { Tensor } from '../../tensor/tensor.js';
-import { checkChoice } from '../check.js';
 import { Dropout } from '../layers/dropout.js';
 import { Module } from '../module/module.js';
 import { checkedNorm, makeNorm } from '../layers/norm.js';

@@ -1,7 +1,13 @@
 import { TorchError } from '../../runtime/errors.js';
-import { checkOptions, checkString, describe } from '../../runtime/options.js';
+import {
+  checkBoolean,
+  checkOptions,
+  checkString,
+  describe,
+  orDefault,
+} from '../../runtime/options.js';
 import { noGrad } from '../../tensor/autograd.js';
-import { checkBoolean, formatShape } from '../../tensor/check.js';
+import { formatShape } from '../../tensor/check.js';
 import type { Device } from '../../tensor/device.js';
 import { isFloatingPoint } from '../../tensor/dtype.js';
 import type { DType } from '../../tensor/dtype.js';
@@ -82,11 +88,10 @@ export function loadStateInto(
   derive: DeriveBuffer,
 ): LoadStateResult {
   checkOptions('loadStateDict', options, ['strict', 'stripPrefix', 'wrappedIn']);
-  checkBoolean('loadStateDict', 'strict', options.strict);
+  const strict = checkBoolean('loadStateDict', 'strict', orDefault(options.strict, true));
   for (const name of ['stripPrefix', 'wrappedIn'] as const) {
     if (options[name] !== undefined) checkString('loadStateDict', name, options[name]);
   }
-  const strict = options.strict ?? true;
   const slots = slotsOf(module, derive);
   const source = tensorsOf(state, options);
   const missing = [...slots.keys()].filter((key) => !source.has(key));

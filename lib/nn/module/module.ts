@@ -1,5 +1,10 @@
-import { checkInteger, checkOptions, checkString, describe } from '../../runtime/options.js';
-import { checkBoolean } from '../../tensor/check.js';
+import {
+  checkBoolean,
+  checkFunction,
+  checkInteger,
+  checkOptions,
+  checkString,
+} from '../../runtime/options.js';
 import type { RemovableHook } from '../../tensor/autogradFunction.js';
 import type { Device, DeviceChoice } from '../../tensor/device.js';
 import { isFloatingPoint } from '../../tensor/dtype.js';
@@ -146,9 +151,7 @@ export class Module {
 
   /** Sets training mode here and in all submodules. */
   train(mode = true): this {
-    if (typeof mode !== 'boolean') {
-      throw new TypeError(`train: mode must be a boolean, got ${describe(mode)}`);
-    }
+    checkBoolean('train', 'mode', mode);
     for (const module of this.modules()) module.training = mode;
     return this;
   }
@@ -185,9 +188,7 @@ export class Module {
    * a module that several modules share is visited once for each of them.
    */
   apply(visit: (module: Module) => void): this {
-    if (typeof visit !== 'function') {
-      throw new TypeError(`apply: visit must be a function, got ${describe(visit)}`);
-    }
+    checkFunction('apply', 'visit', visit);
     const places = placesBelow(this, { removeDuplicate: false });
     const descend = (module: Module) => {
       for (const child of module.children()) descend(child);

@@ -1,5 +1,5 @@
-import { checkOptions } from '../../runtime/options.js';
-import { checkBoolean, checkTensor } from '../../tensor/check.js';
+import { checkBoolean, checkOptions } from '../../runtime/options.js';
+import { checkTensor } from '../../tensor/check.js';
 import { isFloatingPoint } from '../../tensor/dtype.js';
 import { keep } from '../../tensor/scope.js';
 import { Tensor } from '../../tensor/tensor.js';
@@ -21,8 +21,8 @@ export class Parameter extends Tensor {
   constructor(data: Tensor, options: { requiresGrad?: boolean } = {}) {
     checkTensor('Parameter', 'data', data);
     checkOptions('Parameter', options, ['requiresGrad']);
-    checkBoolean('Parameter', 'requiresGrad', options.requiresGrad);
-    const requiresGrad = options.requiresGrad ?? true;
+    const { requiresGrad = true } = options;
+    checkBoolean('Parameter', 'requiresGrad', requiresGrad);
     if (requiresGrad && !isFloatingPoint(data.dtype)) {
       throw new TypeError(
         `Parameter: data must have a floating dtype to get gradients, got ${data.dtype}; ` +
@@ -57,9 +57,10 @@ export class Buffer extends Tensor {
   constructor(data: Tensor, options: { persistent?: boolean } = {}) {
     checkTensor('Buffer', 'data', data);
     checkOptions('Buffer', options, ['persistent']);
-    checkBoolean('Buffer', 'persistent', options.persistent);
+    const { persistent = true } = options;
+    checkBoolean('Buffer', 'persistent', persistent);
     const buffer = ownedAs(new.target.prototype, data, false) as Buffer;
-    if (options.persistent === false) transientBuffers.add(buffer);
+    if (!persistent) transientBuffers.add(buffer);
     return buffer;
     super();
   }

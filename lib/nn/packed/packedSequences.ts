@@ -2,8 +2,8 @@
  * Batches without padding: the tokens of all sequences one after the other, `[tokens, …]`. All
  * layers but attention and positions treat each token alone and take such rows as they are.
  */
-import { checkArray, checkInstance, checkInteger } from '../../runtime/options.js';
-import { checkBoolean, formatShape } from '../../tensor/check.js';
+import { checkArray, checkBoolean, checkInstance, checkInteger } from '../../runtime/options.js';
+import { formatShape } from '../../tensor/check.js';
 import { tensor } from '../../tensor/create.js';
 import { checkDevice, type DeviceChoice } from '../../tensor/device.js';
 import { movedTo } from '../../tensor/movedTo.js';

@@ -9,7 +9,7 @@ import { isUrl } from './http.js';
 import { inspectLibtorch, isVersion, type LibtorchFolder } from '../native/libtorchFolder.js';
 import { withLock } from '../lock.js';
 import { kindOf, makeFolder } from '../makeFolder.js';
-import { checkBoolean, checkOptions } from '../options.js';
+import { checkBoolean, checkChoice, checkOptions } from '../options.js';
 import { cacheEntry, libtorchPackage, libtorchVersion, resolvePackage } from '../package.js';
 import { ownPlatform } from '../native/platform.js';
 import { checksumIn, obtain } from './sources.js';
@@ -144,9 +144,7 @@ function checkSetupOptions(options: SetupOptions): void {
   const { variant = 'cpu', from, sha256, indexUrl, force, headers } = options;
   if (force !== undefined) checkBoolean(owner, 'force', force);
   if (headers !== undefined) checkBoolean(owner, 'headers', headers);
-  if (variant !== 'cpu' && variant !== 'cuda') {
-    throw new TypeError(`${owner}: variant must be 'cpu' or 'cuda', got ${String(variant)}`);
-  }
+  checkChoice(owner, 'variant', variant, ['cpu', 'cuda']);
   if (sha256 !== undefined && !/^[0-9a-f]{64}$/i.test(sha256)) {
     throw new TypeError(`${owner}: sha256 must be 64 hexadecimal digits`);
   }

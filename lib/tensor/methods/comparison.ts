@@ -1,13 +1,6 @@
 /** Methods of Tensor that compare and combine truth values. Results are bool tensors. */
-import { checkOptions } from '../../runtime/options.js';
-import {
-  checkBoolean,
-  checkBroadcast,
-  checkNumber,
-  checkTensor,
-  explained,
-  type Scalar,
-} from '../check.js';
+import { checkBoolean, checkNumber, checkOptions } from '../../runtime/options.js';
+import { checkBroadcast, checkTensor, explained, type Scalar } from '../check.js';
 import { call, callTensor } from '../dispatch.js';
 import type { Tensor } from '../tensor.js';
 import { binary, binaryOfTensors, overloads } from './binary.js';

@@ -1,13 +1,6 @@
 /** What the methods along dimensions share: reading `dim` and `keepdim`, and naming faults. */
-import { checkOptions } from '../../runtime/options.js';
-import {
-  checkBoolean,
-  checkDimRange,
-  checkDims,
-  checkIndex,
-  explained,
-  formatShape,
-} from '../check.js';
+import { checkBoolean, checkOptions, orDefault } from '../../runtime/options.js';
+import { checkDimRange, checkDims, checkIndex, explained, formatShape } from '../check.js';
 import { isFloatingPoint, type DType } from '../dtype.js';
 import type { Tensor } from '../tensor.js';
 
@@ -49,8 +42,7 @@ export function keepdimOf(
   more: readonly string[] = [],
 ): boolean {
   checkOptions(owner, options, ['keepdim', ...more]);
-  checkBoolean(owner, 'keepdim', options.keepdim);
-  return options.keepdim ?? false;
+  return checkBoolean(owner, 'keepdim', orDefault(options.keepdim, false));
 }
 
 /** @throws TypeError when `keepdim` is asked for without a dimension to keep */

@@ -1,5 +1,5 @@
 /** Methods of Tensor that compute each element on its own, with PyTorch's broadcasting. */
-import { checkOptions, describe } from '../../runtime/options.js';
+import { checkChoice, checkOptions } from '../../runtime/options.js';
 import {
   checkBroadcastTo,
   checkIndex,
@@ -47,10 +47,7 @@ function divArgument(name: string, options?: DivOptions): { rounding_mode: strin
   checkOptions(name, options, ['roundingMode']);
   const mode = options?.roundingMode;
   if (mode === undefined) return undefined;
-  if (mode !== 'trunc' && mode !== 'floor') {
-    throw new TypeError(`${name}: roundingMode must be 'trunc' or 'floor', got ${describe(mode)}`);
-  }
-  return { rounding_mode: mode };
+  return { rounding_mode: checkChoice(name, 'roundingMode', mode, ['trunc', 'floor']) };
 }
 
 /**

@@ -1,7 +1,6 @@
 /** Methods of Tensor that pick elements by tensors of positions or truth values. */
-import { checkOptions, describe } from '../../runtime/options.js';
+import { checkBoolean, checkOptions, describe } from '../../runtime/options.js';
 import {
-  checkBoolean,
   checkBroadcast,
   checkBroadcastTo,
   checkDimRange,

@@ -1,9 +1,8 @@
 /** Methods of Tensor that multiply matrices. */
-import { checkOptions } from '../../runtime/options.js';
+import { checkNumber, checkOptions } from '../../runtime/options.js';
 import {
   checkBroadcast,
   checkBroadcastTo,
-  checkNumber,
   checkScalar,
   checkTensor,
   explained,

@@ -1,8 +1,7 @@
 /** More methods of Tensor that compute each element on its own: functions, bits, in-place forms. */
-import { checkOptions, describe } from '../../runtime/options.js';
+import { checkChoice, checkNumber, checkOptions } from '../../runtime/options.js';
 import {
   checkBroadcast,
-  checkNumber,
   checkOperand,
   checkScalar,
   checkTensor,
@@ -192,11 +191,7 @@ export abstract class PointwiseMethods {
   gelu(this: Tensor, options: GeluOptions = {}): Tensor {
     checkOptions('gelu', options, ['approximate']);
     const { approximate = 'none' } = options;
-    if (approximate !== 'none' && approximate !== 'tanh') {
-      throw new TypeError(
-        `gelu: approximate must be 'none' or 'tanh', got ${describe(approximate)}`,
-      );
-    }
+    checkChoice('gelu', 'approximate', approximate, ['none', 'tanh']);
     return callTensor('aten::gelu', this, { approximate });
   }
 

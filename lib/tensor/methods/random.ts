@@ -1,6 +1,12 @@
 /** Methods of Tensor that draw numbers from the environment's generator. */
-import { checkInteger, checkOptions, checkProbability } from '../../runtime/options.js';
-import { checkBoolean, checkIndex, checkNumber, explained, formatShape } from '../check.js';
+import {
+  checkBoolean,
+  checkInteger,
+  checkNumber,
+  checkOptions,
+  checkProbability,
+} from '../../runtime/options.js';
+import { checkIndex, explained, formatShape } from '../check.js';
 import { call, callTensor } from '../dispatch.js';
 import { isTensor } from '../slot.js';
 import type { Tensor } from '../tensor.js';

@@ -1,6 +1,6 @@
 /** Methods of Tensor that work along dimensions: sums, extremes, softmax. */
-import { checkOptions } from '../../runtime/options.js';
-import { checkDimRange, checkIndex, checkNumber, explained } from '../check.js';
+import { checkNumber, checkOptions } from '../../runtime/options.js';
+import { checkDimRange, checkIndex, explained } from '../check.js';
 import { callTensor, callTensors } from '../dispatch.js';
 import { checkDType, type DType } from '../dtype.js';
 import type { Tensor } from '../tensor.js';

@@ -2,9 +2,8 @@
  * Methods of Tensor that write elements to positions in an int64 tensor: the reverse of `gather`
  * and `indexSelect`. Those with a trailing underscore change the tensor and return it.
  */
-import { checkOptions, describe } from '../../runtime/options.js';
+import { checkBoolean, checkChoice, checkOptions, orDefault } from '../../runtime/options.js';
 import {
-  checkBoolean,
   checkDimRange,
   checkIndex,
   checkOperand,
@@ -63,11 +62,15 @@ function checkScatter(
         `${formatShape(wanted)} in every dimension`,
     );
   }
-  if (source.dtype !== self.dtype) {
-    throw new TypeError(
-      `${owner}: source must have the tensor's dtype ${self.dtype}, got ${source.dtype}`,
-    );
-  }
+  checkSourceDType(owner, self, source);
+}
+
+/** @throws TypeError when the dtypes differ, of which libtorch converts neither */
+function checkSourceDType(owner: string, self: Tensor, source: Tensor): void {
+  if (source.dtype === self.dtype) return;
+  throw new TypeError(
+    `${owner}: source must have the tensor's dtype ${self.dtype}, got ${source.dtype}`,
+  );
 }
 
 function scatter(
@@ -135,11 +138,7 @@ function slices(
           formatShape(source.shape),
       );
     }
-    if (source.dtype !== self.dtype) {
-      throw new TypeError(
-        `${name}: source must have the tensor's dtype ${self.dtype}, got ${source.dtype}`,
-      );
-    }
+    checkSourceDType(name, self, source);
   });
 }
 
@@ -230,14 +229,9 @@ export abstract class ScatterMethods {
     checkPositions(name, index, ['int64']);
     checkGpuPositions(name, this, dim, index);
     checkTensor(name, 'source', source);
-    if (!reductions.includes(reduce)) {
-      throw new TypeError(
-        `${name}: reduce must be one of ${reductions.join(', ')}, got ${describe(reduce)}`,
-      );
-    }
+    checkChoice(name, 'reduce', reduce, reductions);
     checkOptions(name, options, ['includeSelf']);
-    checkBoolean(name, 'includeSelf', options.includeSelf);
-    const include_self = options.includeSelf ?? true;
+    const include_self = checkBoolean(name, 'includeSelf', orDefault(options.includeSelf, true));
     return explained(
       () =>
         callTensor('aten::scatter_reduce.two', this, dim, index, source, reduce, { include_self }),

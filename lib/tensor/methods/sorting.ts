@@ -1,6 +1,6 @@
 /** Methods of Tensor that sort and search. Indices are int64. */
-import { checkInteger, checkOptions } from '../../runtime/options.js';
-import { checkBoolean, checkIndex, checkTensor, explained, formatShape, sizeAt } from '../check.js';
+import { checkBoolean, checkInteger, checkOptions, orDefault } from '../../runtime/options.js';
+import { checkIndex, checkTensor, explained, formatShape, sizeAt } from '../check.js';
 import { callTensor, callTensors } from '../dispatch.js';
 import type { Tensor } from '../tensor.js';
 import {
@@ -72,8 +72,7 @@ function onlyValues({ values, inverse, counts }: UniqueParts): Tensor {
 
 function rightOf(owner: string, options: SearchOptions): boolean {
   checkOptions(owner, options, ['right']);
-  checkBoolean(owner, 'right', options.right);
-  return options.right ?? false;
+  return checkBoolean(owner, 'right', orDefault(options.right, false));
 }
 
 /**

@@ -1,6 +1,6 @@
 /** More methods of Tensor that reduce dimensions: products, norms, order statistics, counts. */
-import { checkInteger, checkOptions } from '../../runtime/options.js';
-import { checkBroadcast, checkNumber, checkTensor, explained, formatShape } from '../check.js';
+import { checkInteger, checkNumber, checkOptions } from '../../runtime/options.js';
+import { checkBroadcast, checkTensor, explained, formatShape } from '../check.js';
 import { callTensor, callTensors } from '../dispatch.js';
 import { checkDType, type DType } from '../dtype.js';
 import type { Tensor } from '../tensor.js';

@@ -3,9 +3,9 @@ import type { Batch } from '../../data/batching/batch.js';
 import type { Transformer } from '../../nn/model/transformer.js';
 import { clipGradNorm } from '../../optim/clipGradNorm.js';
 import type { Schedule } from '../../optim/schedule.js';
+import { checkNonNegative } from '../../runtime/options.js';
 import { autocast, type AutocastDType } from '../../tensor/autocast.js';
 import type { Tensor } from '../../tensor/tensor.js';
-import { checkRate } from '../checkTrainer.js';
 import { batchLoss } from './tokenLoss.js';
 import type { TrainingOptimizer } from '../trainerOptions.js';
 
@@ -93,7 +93,7 @@ export function lossOf(
 export function setRate({ schedule, stepsTaken, optimizer }: StepSettings, unreported = 0): number {
   if (schedule !== null) {
     const step = stepsTaken() + unreported + 1;
-    optimizer.lr = checkRate('Trainer.fit', `schedule(${step})`, schedule(step));
+    optimizer.lr = checkNonNegative('Trainer.fit', `schedule(${step})`, schedule(step));
   }
   return optimizer.lr;
 }

@@ -1,7 +1,6 @@
 /** The training loss: cross-entropy summed over the target tokens of a batch. */
 import type { Batch } from '../../data/batching/batch.js';
 import type { PackedBatch } from '../../data/batching/packedBatch.js';
-import { checkFiniteNumber } from '../../nn/check.js';
 import { checkModel } from '../../nn/model/checkModel.js';
 import { Generator } from '../../nn/model/generator.js';
 import { Linear } from '../../nn/layers/linear.js';
@@ -12,7 +11,7 @@ import {
 import { crossEntropy } from '../../nn/loss/crossEntropy.js';
 import { movedIds } from '../../nn/idRange.js';
 import { isPackable, type Transformer } from '../../nn/model/transformer.js';
-import { checkInteger, checkOptions, orDefault } from '../../runtime/options.js';
+import { checkFiniteNumber, checkInteger, checkOptions, orDefault } from '../../runtime/options.js';
 import type { Device } from '../../tensor/device.js';
 import { callTensor } from '../../tensor/dispatch.js';
 import { movedTo } from '../../tensor/movedTo.js';

@@ -47,7 +47,11 @@ describe('batches', () => {
     ['null', () => batches(any(null)), 'batches: dataset must be a TranslationDataset, got null'],
     ['undefined', () => batches(any()), 'got undefined; make one with TranslationDataset.from'],
     ['an array', () => batches(any([])), 'got an array of 0'],
-    ['shuffle 1', () => batches(task.dataset, { shuffle: any(1) }), 'shuffle must be a boolean'],
+    [
+      'shuffle 1',
+      () => batches(task.dataset, { shuffle: any(1) }),
+      'shuffle must be true or false',
+    ],
     ['a device', () => batches(task.dataset, { device: any('gpu') }), 'batches: device must be'],
     ['batchSize null', () => batches(task.dataset, { batchSize: any(null) }), 'batchSize must'],
   ]);
@@ -92,8 +96,8 @@ describe('readPairs', () => {
     ['bare bytes', () => readPairs(any(bytes[0]), columns), 'to read these bytes pass [bytes]'],
     ['chunks of text', () => readPairs(any(['en,de\n']), columns), 'must give Uint8Array chunks'],
     ['no options', () => readPairs(bytes, any()), 'readPairs: options with src and tgt are needed'],
-    ["quoted: 'no'", read({ quoted: 'no' }), 'quoted must be a boolean, got the string "no"'],
-    ["header: 'no'", read({ header: 'no' }), 'header must be a boolean, got the string "no"'],
+    ["quoted: 'no'", read({ quoted: 'no' }), 'quoted must be true or false, got the string "no"'],
+    ["header: 'no'", read({ header: 'no' }), 'header must be true or false, got the string "no"'],
     ['signal: 5', read({ signal: 5 }), 'signal must be an AbortSignal, got 5'],
     ['delimiter: null', read({ delimiter: null }), 'delimiter must be one character'],
     ['delimiter: [","]', read({ delimiter: [','] }), 'delimiter must be one character'],
@@ -141,12 +145,12 @@ describe('Tokenizer', () => {
     [
       "addSpecialTokens: 'x'",
       () => tokenizer.encodeBatch(['a'], { addSpecialTokens: any('x') }),
-      'Tokenizer.encodeBatch: addSpecialTokens must be a boolean, got the string "x"',
+      'Tokenizer.encodeBatch: addSpecialTokens must be true or false, got the string "x"',
     ],
     [
       'addSpecialTokens: 1',
       () => tokenizer.encode('a', { addSpecialTokens: any(1) }),
-      'Tokenizer.encode: addSpecialTokens must be a boolean, got 1',
+      'Tokenizer.encode: addSpecialTokens must be true or false, got 1',
     ],
     ['signal 5', () => tokenizer.encodeBatch(['a'], { signal: any(5) }), 'signal must be an Abort'],
     ['ids null', () => tokenizer.decodeBatch(any(null)), 'ids must be an array of arrays of ids'],
@@ -155,12 +159,12 @@ describe('Tokenizer', () => {
     [
       "skipSpecialTokens: 'x'",
       () => tokenizer.decodeBatch([[4]], { skipSpecialTokens: any('x') }),
-      'Tokenizer.decodeBatch: skipSpecialTokens must be a boolean, got the string "x"',
+      'Tokenizer.decodeBatch: skipSpecialTokens must be true or false, got the string "x"',
     ],
     [
       'skipSpecialTokens: null',
       () => tokenizer.decode([4], { skipSpecialTokens: any(null) }),
-      'Tokenizer.decode: skipSpecialTokens must be a boolean, got null',
+      'Tokenizer.decode: skipSpecialTokens must be true or false, got null',
     ],
     ['a token for an id', () => tokenizer.tokenOf(any('a')), 'id must be a number'],
     ['an id for a token', () => tokenizer.idOf(any(5)), 'Tokenizer.idOf: token must be a string'],

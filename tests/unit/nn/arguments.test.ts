@@ -335,7 +335,7 @@ describe('in place of options', () => {
   it('a tensor, as the seeds pass masks, is told the name', () => {
     for (const call of [attention, seed000.attention]) {
       expect(() => call(vectors(), vectors(), vectors(), ones([2, 2]) as never)).toThrow(
-        /^attention: options must be an object such as \{ mask, .*\}, got a Tensor$/,
+        /^attention: options must be an object such as \{ mask, .*\}, got a Tensor \[2, 2\] of float32$/,
       );
     }
     expect(() => new Linear(1, 1, new Linear(1, 1) as never)).toThrow(
@@ -349,7 +349,9 @@ describe('in place of options', () => {
         'valid options: dropout, emptyRows, keepAttention',
     );
     expect(() => new Linear(1, 1, false as never)).toThrow(/pass \{ bias: false \}/);
-    expect(() => new LayerNorm(4, 1e-5 as never)).toThrow(/got 0\.00001; valid options: eps, epsPlace/);
+    expect(() => new LayerNorm(4, 1e-5 as never)).toThrow(
+      /got 0\.00001; valid options: eps, epsPlace/,
+    );
     expect(() => attention(vectors(), vectors(), vectors(), null as never)).toThrow(
       /got null; valid options: additiveMask, .*mask/,
     );

@@ -191,7 +191,7 @@ describe('Adam', () => {
 
   it.each([
     [{ lr: -1 }, /lr must be a finite number of at least 0, got -1/],
-    [{ lr: '1' }, /lr must be a number/],
+    [{ lr: '1' }, /lr must be a finite number of at least 0, got the string "1"/],
     [{ betas: [0.9, 1] }, /betas\[1\] must be from 0 to below 1, got 1/],
     [{ betas: 0.9 }, /betas must be two numbers/],
     [{ eps: NaN }, /eps must be/],
@@ -216,7 +216,7 @@ describe('Adam', () => {
       );
     }
     expect(() => new Adam([weight], { lr: null as never })).toThrow(
-      /lr must be a number, got null/,
+      /lr must be a finite number of at least 0, got null/,
     );
   });
 

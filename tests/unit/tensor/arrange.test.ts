@@ -274,7 +274,7 @@ describe('faulty arguments', () => {
     ],
     [
       TypeError,
-      'scatterReduce: reduce must be one of sum, prod, mean, amax, amin, got the string "max"',
+      `scatterReduce: reduce must be 'sum', 'prod', 'mean', 'amax' or 'amin', got the string "max"`,
       () => x.scatterReduce(0, x, x, 'max' as never),
     ],
     [

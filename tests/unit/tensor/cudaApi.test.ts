@@ -161,7 +161,7 @@ describe('copies that do not wait', () => {
       'to: nonBlocking must be true or false, got 1',
     );
     expect(() => new Linear(1, 1).to({ nonBlocking: 'yes' as never })).toThrow(
-      'Module.to: nonBlocking must be a boolean',
+      'Module.to: nonBlocking must be true or false',
     );
   });
 

@@ -81,15 +81,15 @@ describe('new Trainer', () => {
     ['optimizer', 5, 'must be an optimizer such as new Adam(model.parameters()), got 5'],
     ['optimizer', Adam, 'got the function Adam'],
     ['schedule', 5, 'must be a function of the step such as noam({ dModel }), got 5'],
-    ['learningRate', null, 'must be a number, got null'],
-    ['learningRate', '0.1', 'must be a number, got the string "0.1"'],
+    ['learningRate', null, 'must be a finite number above 0, got null'],
+    ['learningRate', '0.1', 'must be a finite number above 0, got the string "0.1"'],
     ['warmup', null, 'must be an integer, got null'],
-    ['clip', '1', 'must be a number, got the string "1"'],
+    ['clip', '1', 'must be a number above 0, got the string "1"'],
     ['accumulate', '2', 'must be an integer, got the string "2"'],
     ['out', 5, 'must be a path, got 5'],
     ['out', '', 'must be a path, got the string ""'],
     ['out', null, 'must be a path, got null'],
-    ['overwrite', 'yes', 'must be a boolean, got the string "yes"'],
+    ['overwrite', 'yes', 'must be true or false, got the string "yes"'],
     ['samples', 'hello', 'must be an array of strings, got the string "hello"; for a single one'],
     ['samples', [5], '[0] must be a string, got 5'],
     ['samples', null, 'must be an array of strings, got null'],
@@ -113,7 +113,7 @@ describe('new Trainer', () => {
   test('refuses an optimizer without a rate', () => {
     const optimizer = { zeroGrad() {}, stepAsync: async () => {} };
     expect(() => makeTrainer({ optimizer })).toThrow(
-      'Trainer: optimizer.lr must be a number, got undefined',
+      'Trainer: optimizer.lr must be a finite number of at least 0, got undefined',
     );
   });
 
@@ -194,9 +194,14 @@ describe('Trainer.fit', () => {
   });
 
   test.each([
-    ['nothing', undefined, TypeError, 'schedule(1) must be a number, got undefined'],
-    ['NaN', NaN, RangeError, 'schedule(1) must be a finite number, got NaN'],
-    ['-1', -1, RangeError, 'schedule(1) must be at least 0, got -1'],
+    [
+      'nothing',
+      undefined,
+      TypeError,
+      'schedule(1) must be a finite number of at least 0, got undefined',
+    ],
+    ['NaN', NaN, RangeError, 'schedule(1) must be a finite number of at least 0, got NaN'],
+    ['-1', -1, RangeError, 'schedule(1) must be a finite number of at least 0, got -1'],
   ])('refuses a schedule that gives %s', async (_, rate, kind, message) => {
     const fitting = makeTrainer({ schedule: () => rate }).fit(firstBatches(task, 2, 1), oneEpoch);
     await expect(fitting).rejects.toThrow(kind);

@@ -250,7 +250,7 @@ describe('batches', () => {
     ['a batch of 0', { batchSize: 0 }, /batchSize must be an integer at least 1/],
     ['a negative seed', { seed: -1 }, /seed must be an integer at least 0/],
     ['a fractional epoch', { epoch: 0.5 }, /epoch must be an integer/],
-    ['shuffle as a number', { shuffle: 1 }, /shuffle must be a boolean/],
+    ['shuffle as a number', { shuffle: 1 }, /shuffle must be true or false/],
     ['an unknown option', { size: 3 }, /unknown option "size".*batchSize/],
   ])('%s: refused', (_, options, message) => {
     expect(() => batches(dataset, options)).toThrow(message);

@@ -233,7 +233,7 @@ describe('something else in the place of', () => {
     [
       'a parameter, a tensor',
       (module) => (module.gain = ones([1]) as never),
-      /^Holder: cannot have a Tensor as parameter "gain" \(a Parameter or null expected\).*new Parameter\(tensor\)/,
+      /^Holder: cannot have a Tensor \[1\] of float32 as parameter "gain" \(a Parameter or null expected\).*new Parameter\(tensor\)/,
     ],
     [
       'a parameter, a number',
@@ -243,7 +243,7 @@ describe('something else in the place of', () => {
     [
       'a buffer, a tensor',
       (module) => (module.count = ones([1]) as never),
-      /a Tensor as buffer "count" \(a Buffer or null expected\).*new Buffer\(tensor\)/,
+      /a Tensor \[1\] of float32 as buffer "count" \(a Buffer or null expected\).*new Buffer\(tensor\)/,
     ],
     [
       'a module, a function',
@@ -283,7 +283,7 @@ describe('something else in the place of', () => {
     const module = make() as Module & Record<string, unknown>;
     module[property] = ones([2, 2]);
     expect(() => module.parameters()).toThrow(
-      new RegExp(`cannot have a Tensor as .*"${property}"`),
+      new RegExp(`cannot have a Tensor \\[2, 2\\] of float32 as .*"${property}"`),
     );
   });
 

@@ -280,7 +280,7 @@ describe('Trainer with graphs', () => {
   it.each([
     [{ accumulate: 2 }, /graphs cannot record steps with accumulate 2/],
     [{ dtype: 'float16' }, /graphs cannot record steps with dtype 'float16'/],
-    [{ graphs: 1 }, /graphs must be a boolean, got 1/],
+    [{ graphs: 1 }, /graphs must be true or false, got 1/],
   ])('refuses %j', (options, message) => {
     expect(() => make(options)).toThrow(message);
   });
