@@ -187,8 +187,23 @@ function requireEntry({ checker, exports }) {
  * in one line, so they are listed; the values need no list.
  */
 import type * as esm from './index.js' with { 'resolution-mode': 'import' };
+import nodeModule = require('node:module');
 
-const torchformer = require('./index.js') as typeof esm;
+const torchformer = load();
+
+/**
+ * Under tsx, whose hooks give Node.js the sources of CommonJS modules, the \`require\` of this file
+ * cannot load an ES module on Node.js 20; one made for the file can. It comes second, because
+ * bundlers only follow the first.
+ */
+function load(): typeof esm {
+  try {
+    return require('./index.js') as typeof esm;
+  } catch (error) {
+    if ((error as { code?: unknown }).code !== 'ERR_VM_MODULE_LINK_FAILURE') throw error;
+    return nodeModule.createRequire(__filename)('./index.js') as typeof esm;
+  }
+}
 
 declare namespace torchformer {
 ${typeLines(checker, exports, 'esm', '  ').join('\n')}
