@@ -1,4 +1,4 @@
-import { checkInteger, checkRequiredOptions, describe } from '../runtime/options.js';
+import { checkInteger, checkRequiredOptions, describe } from '../runtime/arguments.js';
 import { checkSource, type ByteSource } from './reading/byteSource.js';
 import { encodePairsFor, encodePairsOptionNames, type EncodePairsOptions } from './encodePairs.js';
 import { readPairsFor, readPairsOptionNames, type ReadPairsOptions } from './reading/pairReader.js';

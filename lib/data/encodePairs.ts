@@ -6,7 +6,7 @@ import {
   checkObject,
   checkRequiredOptions,
   checkSignal,
-} from '../runtime/options.js';
+} from '../runtime/arguments.js';
 import { checkTextPairs, type TextPair, type TokenPair } from './pairs.js';
 import { checkReport, describeReport, newReport, type DataReport } from './report.js';
 import { maxTextLength } from './text.js';

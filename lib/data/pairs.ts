@@ -1,5 +1,5 @@
 /** Sentence pairs, as texts and as token ids. */
-import { checkArray, checkInteger, checkObject, checkString } from '../runtime/options.js';
+import { checkArray, checkInteger, checkObject, checkString } from '../runtime/arguments.js';
 
 /** Texts to encode; `row` is for reports, by default the place in the list, from 1. */
 export interface TextPair {

@@ -1,5 +1,5 @@
 import { counted } from '../runtime/counted.js';
-import { checkArray, checkInteger, checkObject, checkString } from '../runtime/options.js';
+import { checkArray, checkInteger, checkObject, checkString } from '../runtime/arguments.js';
 
 /** A row that could not be read as a pair. */
 export interface MalformedRow {

@@ -1,7 +1,7 @@
 /** Greedy decoding: the most probable token at each step. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { checkSpecialIds, type SpecialIds } from '../data/tokenizers/specialIds.js';
-import { checkRequiredOptions, checkSignal } from '../runtime/options.js';
+import { checkRequiredOptions, checkSignal } from '../runtime/arguments.js';
 import { checkTensor } from '../tensor/check.js';
 import { tensor } from '../tensor/create.js';
 import { callTensor } from '../tensor/dispatch.js';

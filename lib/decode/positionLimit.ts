@@ -2,7 +2,7 @@ import type { Module } from '../nn/module/module.js';
 import { isPositionTable } from '../nn/layers/positionTable.js';
 import { RotaryPositions } from '../nn/layers/rotaryPositions.js';
 import type { Transformer } from '../nn/model/transformer.js';
-import { checkInteger } from '../runtime/options.js';
+import { checkInteger } from '../runtime/arguments.js';
 
 /** The longest source that the model's tables of positions allow; Infinity without any. */
 export function sourceLimit(model: Transformer): number {

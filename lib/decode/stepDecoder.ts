@@ -1,6 +1,6 @@
 /** The inside of a search: a batch of unfinished targets that grows by one token at a time. */
 import { TorchError } from '../runtime/errors.js';
-import { checkInteger } from '../runtime/options.js';
+import { checkInteger } from '../runtime/arguments.js';
 import { noGrad } from '../tensor/autograd.js';
 import { checkTensor } from '../tensor/check.js';
 import { cat, full } from '../tensor/create.js';

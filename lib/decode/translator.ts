@@ -21,7 +21,7 @@ import {
   checkRequiredOptions,
   checkSignal,
   checkStrings,
-} from '../runtime/options.js';
+} from '../runtime/arguments.js';
 import { checkDevice } from '../tensor/device.js';
 import { tidy } from '../tensor/scope.js';
 import { checkModel } from '../nn/model/checkModel.js';

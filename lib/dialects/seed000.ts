@@ -5,7 +5,7 @@
  * Its masks are as here: 0 is blocked. A mask `[B, S, S]` has the batch first; the post puts a
  * dimension before it, by which every head gets the mask of another sentence.
  */
-import { checkInteger, checkOptions, orDefault } from '../runtime/options.js';
+import { checkInteger, checkOptions, orDefault } from '../runtime/arguments.js';
 import type { Tensor } from '../tensor/tensor.js';
 import { checkHeads } from '../nn/attention/heads.js';
 import { LayerNorm as AnyLayerNorm } from '../nn/layers/layerNorm.js';

@@ -4,7 +4,7 @@
  * and its dropout (after the last layer of each module, none on attention weights). Its fixed
  * sizes are the defaults here.
  */
-import { checkInteger, checkOptions, orDefault } from '../runtime/options.js';
+import { checkInteger, checkOptions, orDefault } from '../runtime/arguments.js';
 import { checkTensor, formatShape } from '../tensor/check.js';
 import { tidy } from '../tensor/scope.js';
 import type { Tensor } from '../tensor/tensor.js';

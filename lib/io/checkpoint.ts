@@ -11,7 +11,7 @@ import { exchangePaths } from '../runtime/native/load.js';
 import { checkModel } from '../nn/model/checkModel.js';
 import { modelVocabSize } from '../nn/model/modelVocabulary.js';
 import { setTies } from '../nn/module/ties.js';
-import { checkObject, checkOptions, checkPath } from '../runtime/options.js';
+import { checkObject, checkOptions, checkPath } from '../runtime/arguments.js';
 import { checkDevice, type Device, type DeviceChoice } from '../tensor/device.js';
 import { getRngState, setRngState } from '../tensor/random.js';
 import { saveFault, writeAndFlush } from './atomicFile.js';

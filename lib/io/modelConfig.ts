@@ -3,7 +3,7 @@ import { checkSpecialIds, type SpecialIds } from '../data/tokenizers/specialIds.
 import { checkedConfig, sharedVocabSize } from '../nn/model/modelOptions.js';
 import type { ModelConfig, VocabSize } from '../nn/model/modelOptions.js';
 import type { Ties } from '../nn/module/ties.js';
-import { describe } from '../runtime/options.js';
+import { describe } from '../runtime/arguments.js';
 import { checkpointFault } from './safetensorsHeader.js';
 
 const formatName = 'torchformer-model';

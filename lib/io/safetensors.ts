@@ -1,6 +1,6 @@
 /** Reading and writing safetensors files, with one piece of one tensor in memory at a time. */
 import { TorchError } from '../runtime/errors.js';
-import { checkObject, checkOptions, checkPath, describe } from '../runtime/options.js';
+import { checkObject, checkOptions, checkPath, describe } from '../runtime/arguments.js';
 import { checkTensor } from '../tensor/check.js';
 import { empty, fromBytes } from '../tensor/create.js';
 import type { DeviceChoice } from '../tensor/device.js';

@@ -3,7 +3,7 @@
  * before a byte of data is believed, each fault with a message of its own.
  */
 import { TorchError } from '../runtime/errors.js';
-import { describe } from '../runtime/options.js';
+import { describe } from '../runtime/arguments.js';
 import type { NativeDType } from '../tensor/native.js';
 import { otherFormat } from './otherFormats.js';
 import { findDuplicateKey } from './jsonKeys.js';

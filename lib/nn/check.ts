@@ -1,6 +1,6 @@
 /** Checks of tensors at the doors of modules. They cost a few native reads and no computation. */
 import { TorchError } from '../runtime/errors.js';
-import { describe } from '../runtime/options.js';
+import { describe } from '../runtime/arguments.js';
 import { currentResults } from '../tensor/autocast.js';
 import { checkTensor, formatShape } from '../tensor/check.js';
 import type { Tensor } from '../tensor/tensor.js';

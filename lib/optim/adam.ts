@@ -1,4 +1,4 @@
-import { checkNonNegative, describe } from '../runtime/options.js';
+import { checkNonNegative, describe } from '../runtime/arguments.js';
 import { call, callAsync, native } from '../tensor/dispatch.js';
 import { zeros, zerosLike } from '../tensor/create.js';
 import { keep, tidy } from '../tensor/scope.js';

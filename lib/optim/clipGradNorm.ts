@@ -1,4 +1,4 @@
-import { checkOptions, checkPositiveOrInfinite, describe } from '../runtime/options.js';
+import { checkOptions, checkPositiveOrInfinite, describe } from '../runtime/arguments.js';
 import { noGrad } from '../tensor/autograd.js';
 import { call } from '../tensor/dispatch.js';
 import { tidy } from '../tensor/scope.js';

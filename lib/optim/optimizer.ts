@@ -1,5 +1,5 @@
 import { TorchError } from '../runtime/errors.js';
-import { checkNonNegative, checkObject, checkOptions, describe } from '../runtime/options.js';
+import { checkNonNegative, checkObject, checkOptions, describe } from '../runtime/arguments.js';
 import { noGrad } from '../tensor/autograd.js';
 import { formatShape } from '../tensor/check.js';
 import { callTensor } from '../tensor/dispatch.js';

@@ -1,4 +1,4 @@
-import { checkInteger, checkNonNegative, checkRequiredOptions } from '../runtime/options.js';
+import { checkInteger, checkNonNegative, checkRequiredOptions } from '../runtime/arguments.js';
 
 /**
  * The learning rate of a step, the first step being 1. It depends on the number of the step

@@ -1,4 +1,4 @@
-import { checkNonNegative } from '../runtime/options.js';
+import { checkNonNegative } from '../runtime/arguments.js';
 import { zerosLike } from '../tensor/create.js';
 import type { Tensor } from '../tensor/tensor.js';
 import { Optimizer } from './optimizer.js';

@@ -1,5 +1,5 @@
 /** Products in a shorter number format than the weights, as PyTorch's `autocast`. */
-import { checkChoice, checkFunction, checkOptions, describe } from '../runtime/options.js';
+import { checkChoice, checkFunction, checkOptions, describe } from '../runtime/arguments.js';
 import type { Device } from './device.js';
 import type { DType } from './dtype.js';
 

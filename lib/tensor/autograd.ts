@@ -1,5 +1,5 @@
 /** Gradients: switching their recording, and computing them. */
-import { checkBoolean, checkFunction, checkOptions, describe } from '../runtime/options.js';
+import { checkBoolean, checkFunction, checkOptions, describe } from '../runtime/arguments.js';
 import { checkTensor, checkTensors, formatShape } from './check.js';
 import { native } from './dispatch.js';
 import type { BackwardOptions as NativeBackwardOptions } from './native.js';

@@ -1,5 +1,5 @@
 /** Functions with a backward of their own, and hooks on gradients. */
-import { checkFunction, checkRequiredOptions, describe } from '../runtime/options.js';
+import { checkFunction, checkRequiredOptions, describe } from '../runtime/arguments.js';
 import { isGradEnabled, noGrad } from './autograd.js';
 import { formatShape } from './check.js';
 import { call, callTensor, native } from './dispatch.js';

@@ -4,7 +4,7 @@
  * out an error that names the parameter, so that calls that succeed cost nothing more.
  */
 import { TorchError } from '../runtime/errors.js';
-import { checkInteger, describe } from '../runtime/options.js';
+import { checkInteger, describe } from '../runtime/arguments.js';
 import { FloatScalar } from './dispatch.js';
 import { isFloatingPoint, type DType } from './dtype.js';
 import { isTensor } from './slot.js';

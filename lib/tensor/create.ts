@@ -5,7 +5,7 @@ import {
   checkOptions,
   describe,
   orDefault,
-} from '../runtime/options.js';
+} from '../runtime/arguments.js';
 import {
   checkCanRequireGrad,
   checkIndex,

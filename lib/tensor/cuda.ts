@@ -1,6 +1,6 @@
 /** What can be asked and set of GPUs. */
 import { ownPlatform } from '../runtime/native/platform.js';
-import { checkChoice } from '../runtime/options.js';
+import { checkChoice } from '../runtime/arguments.js';
 import { cudaState } from './cudaState.js';
 import { gpuIndex, needCuda, type Device } from './device.js';
 import { native } from './dispatch.js';

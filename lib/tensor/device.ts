@@ -1,7 +1,7 @@
 /** Device names: what they mean here, and what to say when there is no such device. */
 import { cudaState } from './cudaState.js';
 import { TorchError } from '../runtime/errors.js';
-import { describe } from '../runtime/options.js';
+import { describe } from '../runtime/arguments.js';
 
 /** Where a tensor lives: `'cpu'`, or a GPU; `'cuda'` is `'cuda:0'`. */
 export type Device = 'cpu' | 'cuda' | `cuda:${number}`;

@@ -5,7 +5,7 @@
 import { AsyncResource } from 'node:async_hooks';
 import { nativeAddon } from '../runtime/native/load.js';
 import { TorchError } from '../runtime/errors.js';
-import { describe } from '../runtime/options.js';
+import { describe } from '../runtime/arguments.js';
 import type { AtenOps, TorchformerOps } from './generated/opTypes.js';
 import type { BoundOp, NativeAddon } from './native.js';
 import { callBound, shareCallFrame } from './callFrame.js';

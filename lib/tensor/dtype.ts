@@ -2,7 +2,7 @@
  * Element types: their names, sizes and the JS typed arrays that hold them.
  * Promotion between them is libtorch's own and has no copy here.
  */
-import { describe } from '../runtime/options.js';
+import { describe } from '../runtime/arguments.js';
 import type { NativeDType } from './native.js';
 
 /** The element type of a tensor, by its PyTorch name. */

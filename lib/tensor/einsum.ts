@@ -1,5 +1,5 @@
 /** Sums of products over named dimensions. */
-import { describe } from '../runtime/options.js';
+import { describe } from '../runtime/arguments.js';
 import { checkTensor, explained, formatShape } from './check.js';
 import { callTensor } from './dispatch.js';
 import type { Tensor } from './tensor.js';

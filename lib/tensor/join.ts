@@ -1,5 +1,5 @@
 /** Functions that put several tensors together. */
-import { checkChoice, checkOptions } from '../runtime/options.js';
+import { checkChoice, checkOptions } from '../runtime/arguments.js';
 import {
   checkBroadcast,
   checkDimRange,

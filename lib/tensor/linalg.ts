@@ -5,7 +5,7 @@ import {
   checkOptions,
   describe,
   orDefault,
-} from '../runtime/options.js';
+} from '../runtime/arguments.js';
 import { checkDims, checkIndex, checkTensor, explained, formatShape } from './check.js';
 import { call, callTensor, callTensors } from './dispatch.js';
 import type { KeepdimOptions } from './methods/dimensionArguments.js';

@@ -1,5 +1,5 @@
 /** Nested JS arrays to flat typed arrays, and back. Preparation of data; nothing is computed. */
-import { describe } from '../runtime/options.js';
+import { describe } from '../runtime/arguments.js';
 import { integerRange, isFloatingPoint, type DType, type TensorData } from './dtype.js';
 import { isTensor } from './slot.js';
 

@@ -1,5 +1,5 @@
 /** Where the time goes, op by op. */
-import { checkFunction } from '../runtime/options.js';
+import { checkFunction } from '../runtime/arguments.js';
 import { native } from './dispatch.js';
 
 /** Time of one op in a {@link profile}. */

@@ -3,7 +3,7 @@
  * Views are taken one after the other; what has to copy (masks and positions) is left for one
  * op at the end, as PyTorch does it.
  */
-import { checkInteger, describe } from '../runtime/options.js';
+import { checkInteger, describe } from '../runtime/arguments.js';
 import { checkIndex, formatShape, sizeAt } from './check.js';
 import { callTensor, native } from './dispatch.js';
 import { checkGpuPositions } from './gpuPositions.js';

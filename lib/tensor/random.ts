@@ -2,7 +2,7 @@
  * The random state. Each environment (the main thread, each worker) has a generator of its own,
  * which every random op and dropout draws from.
  */
-import { describe } from '../runtime/options.js';
+import { describe } from '../runtime/arguments.js';
 import { checkTensor } from './check.js';
 import { native } from './dispatch.js';
 import type { Tensor } from './tensor.js';

@@ -6,7 +6,7 @@
  * two requests of a server do not dispose of each other's tensors.
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { checkFunction } from '../runtime/options.js';
+import { checkFunction } from '../runtime/arguments.js';
 import { isTensor } from './slot.js';
 import type { Tensor } from './tensor.js';
 

@@ -1,5 +1,5 @@
 import { registerGradientHook, type RemovableHook } from './autogradFunction.js';
-import { checkBoolean, checkInteger, checkOptions, description } from '../runtime/options.js';
+import { checkBoolean, checkInteger, checkOptions, description } from '../runtime/arguments.js';
 import { runBackward, runBackwardAsync, type BackwardOptions } from './autograd.js';
 import { checkCanRequireGrad, checkTensor, explained, formatShape } from './check.js';
 import { cudaState } from './cudaState.js';

@@ -1,5 +1,5 @@
 /** How many threads an op may use. */
-import { checkInteger } from '../runtime/options.js';
+import { checkInteger } from '../runtime/arguments.js';
 import { native } from './dispatch.js';
 
 /** Sets the number of threads that one op uses in this environment: 1 to 1024, on and off the event loop. */

@@ -1,6 +1,6 @@
 /** Where the batches of an epoch come from. */
 import { TranslationDataset } from '../data/dataset.js';
-import { describe, isIterable } from '../runtime/options.js';
+import { describe, isIterable } from '../runtime/arguments.js';
 import type { Batch } from '../data/batching/batch.js';
 import { inEpoch } from '../data/batching/passes.js';
 import { checkBatch } from './steps/checkBatch.js';

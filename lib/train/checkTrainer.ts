@@ -19,7 +19,7 @@ import {
   checkString,
   checkStrings,
   describe,
-} from '../runtime/options.js';
+} from '../runtime/arguments.js';
 import type { Tensor } from '../tensor/tensor.js';
 import { checkBatchSource } from './batchSource.js';
 import type { FitOptions, TrainerOptions, TrainingOptimizer } from './trainerOptions.js';

@@ -8,7 +8,7 @@ import {
   checkInteger,
   checkRequiredOptions,
   checkSignal,
-} from '../runtime/options.js';
+} from '../runtime/arguments.js';
 import { noGrad } from '../tensor/autograd.js';
 import { tidy } from '../tensor/scope.js';
 import type { Tensor } from '../tensor/tensor.js';

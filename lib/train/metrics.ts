@@ -1,5 +1,5 @@
 /** The figures that training keeps: token means and the best epoch. */
-import { checkInteger, checkNumber, checkObject } from '../runtime/options.js';
+import { checkInteger, checkNumber, checkObject } from '../runtime/arguments.js';
 
 /** The mean loss of a token over batches of different size. */
 export class TokenMean {

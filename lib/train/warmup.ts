@@ -1,5 +1,5 @@
 import type { Schedule } from '../optim/schedule.js';
-import { checkInteger, checkPositive } from '../runtime/options.js';
+import { checkInteger, checkPositive } from '../runtime/arguments.js';
 
 /**
  * Linear growth to `rate` over the first `steps` steps, then constant: step n of them has

@@ -1,5 +1,5 @@
 import { paddingMask, targetMask } from '../../nn/attention/mask.js';
-import { checkArray, checkInteger } from '../../runtime/options.js';
+import { checkArray, checkInteger } from '../../runtime/arguments.js';
 import { tensor } from '../../tensor/create.js';
 import { call } from '../../tensor/dispatch.js';
 import { checkDevice, type DeviceChoice } from '../../tensor/device.js';

@@ -1,4 +1,9 @@
-import { checkBoolean, checkInstance, checkInteger, checkOptions } from '../../runtime/options.js';
+import {
+  checkBoolean,
+  checkInstance,
+  checkInteger,
+  checkOptions,
+} from '../../runtime/arguments.js';
 import { checkDevice, type DeviceChoice } from '../../tensor/device.js';
 import { makeBatch } from './batch.js';
 import { TranslationDataset } from '../dataset.js';

@@ -1,4 +1,4 @@
-import { checkInteger, describe } from '../../runtime/options.js';
+import { checkInteger, describe } from '../../runtime/arguments.js';
 
 /**
  * A small seeded generator for the order of data: xoshiro128** (Blackman and Vigna), its state

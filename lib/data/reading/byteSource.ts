@@ -4,7 +4,7 @@ import { pipeline } from 'node:stream/promises';
 import { fileURLToPath } from 'node:url';
 import { createGunzip } from 'node:zlib';
 import { TorchError } from '../../runtime/errors.js';
-import { describe, isIterable } from '../../runtime/options.js';
+import { describe, isIterable } from '../../runtime/arguments.js';
 import { foreignFileOf, isGzip, lengthOfMark, needsMoreBytes } from './fileSignature.js';
 
 /** A file (path or `file:` URL), or the bytes themselves in chunks of any size. */

@@ -5,7 +5,7 @@ import {
   checkRequiredOptions,
   checkSignal,
   describe,
-} from '../../runtime/options.js';
+} from '../../runtime/arguments.js';
 import { findColumns, type Columns } from './columns.js';
 import { checkSource, nameOfSource, openBytes, type ByteSource } from './byteSource.js';
 import { newReport, type DataReport } from '../report.js';

@@ -4,7 +4,7 @@ import {
   checkObject,
   checkOptions,
   describe,
-} from '../../runtime/options.js';
+} from '../../runtime/arguments.js';
 import { checkTokenizer, type Tokenizer } from './tokenizer.js';
 
 /** The ids that frame and fill sequences. */

@@ -11,7 +11,7 @@ import {
   checkString,
   checkStrings,
   describe,
-} from '../../runtime/options.js';
+} from '../../runtime/arguments.js';
 import { nativeTokenizers } from './nativeTokenizers.js';
 import { checkTokenizerJson } from './tokenizerJson.js';
 import { UnknownCharacters } from './unknownCharacters.js';

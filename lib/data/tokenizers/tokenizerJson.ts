@@ -1,5 +1,5 @@
 import { TorchError } from '../../runtime/errors.js';
-import { describe } from '../../runtime/options.js';
+import { describe } from '../../runtime/arguments.js';
 
 type JsonObject = Record<string, unknown>;
 

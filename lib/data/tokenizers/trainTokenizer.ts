@@ -6,7 +6,7 @@ import {
   checkSignal,
   describe,
   isIterable,
-} from '../../runtime/options.js';
+} from '../../runtime/arguments.js';
 import { findMerges } from './bpeMerges.js';
 import { nativeTokenizers } from './nativeTokenizers.js';
 

@@ -1,4 +1,9 @@
-import { checkBoolean, checkOptions, checkProbability, orDefault } from '../../runtime/options.js';
+import {
+  checkBoolean,
+  checkOptions,
+  checkProbability,
+  orDefault,
+} from '../../runtime/arguments.js';
 import { checkTensor, formatShape } from '../../tensor/check.js';
 import { call } from '../../tensor/dispatch.js';
 import { tidy } from '../../tensor/scope.js';

@@ -11,7 +11,7 @@
  *   (`emptyRows: 'uniform'`, what a finite fill such as the seeds' -1e9 does), or zeros
  *   (`emptyRows: 'zero'`); never NaN.
  */
-import { checkChoice, checkInteger, checkString } from '../../runtime/options.js';
+import { checkChoice, checkInteger, checkString } from '../../runtime/arguments.js';
 import { checkTensor, formatShape } from '../../tensor/check.js';
 import { ones } from '../../tensor/create.js';
 import type { DeviceChoice } from '../../tensor/device.js';

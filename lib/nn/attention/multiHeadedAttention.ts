@@ -1,4 +1,4 @@
-import { checkBoolean, checkInteger, checkOptions, orDefault } from '../../runtime/options.js';
+import { checkBoolean, checkInteger, checkOptions, orDefault } from '../../runtime/arguments.js';
 import { callTensor } from '../../tensor/dispatch.js';
 import { keep, tidy } from '../../tensor/scope.js';
 import type { Tensor } from '../../tensor/tensor.js';

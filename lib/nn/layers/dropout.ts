@@ -1,4 +1,4 @@
-import { checkProbability } from '../../runtime/options.js';
+import { checkProbability } from '../../runtime/arguments.js';
 import { checkTensor } from '../../tensor/check.js';
 import { callTensor } from '../../tensor/dispatch.js';
 import type { Tensor } from '../../tensor/tensor.js';

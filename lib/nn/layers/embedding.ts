@@ -1,4 +1,4 @@
-import { checkInteger } from '../../runtime/options.js';
+import { checkInteger } from '../../runtime/arguments.js';
 import { empty } from '../../tensor/create.js';
 import { callTensor } from '../../tensor/dispatch.js';
 import { tidy } from '../../tensor/scope.js';

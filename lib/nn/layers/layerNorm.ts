@@ -4,7 +4,7 @@ import {
   checkOptions,
   checkPositive,
   orDefault,
-} from '../../runtime/options.js';
+} from '../../runtime/arguments.js';
 import { ones, zeros } from '../../tensor/create.js';
 import { currentResults } from '../../tensor/autocast.js';
 import { callTensor, callTensors } from '../../tensor/dispatch.js';

@@ -1,4 +1,4 @@
-import { checkInteger, checkOptions, orDefault } from '../../runtime/options.js';
+import { checkInteger, checkOptions, orDefault } from '../../runtime/arguments.js';
 import { formatShape } from '../../tensor/check.js';
 import { empty } from '../../tensor/create.js';
 import { tidy } from '../../tensor/scope.js';

@@ -1,4 +1,4 @@
-import { checkBoolean, checkInteger, checkOptions, orDefault } from '../../runtime/options.js';
+import { checkBoolean, checkInteger, checkOptions, orDefault } from '../../runtime/arguments.js';
 import { empty } from '../../tensor/create.js';
 import { currentProducts } from '../../tensor/autocast.js';
 import { callTensor } from '../../tensor/dispatch.js';

@@ -1,5 +1,5 @@
 /** The choice of a norm as plain JSON, as layers and `makeModel` take it. */
-import { checkChoice, checkOptions, checkPositive, orDefault } from '../../runtime/options.js';
+import { checkChoice, checkOptions, checkPositive, orDefault } from '../../runtime/arguments.js';
 import { LayerNorm, normNames } from './layerNorm.js';
 import type { NormNames } from './layerNorm.js';
 import { RMSNorm } from './rmsNorm.js';

@@ -1,4 +1,4 @@
-import { checkChoice, checkInteger, checkOptions, orDefault } from '../../runtime/options.js';
+import { checkChoice, checkInteger, checkOptions, orDefault } from '../../runtime/arguments.js';
 import { formatShape } from '../../tensor/check.js';
 import { arange, stack } from '../../tensor/create.js';
 import type { Device } from '../../tensor/device.js';

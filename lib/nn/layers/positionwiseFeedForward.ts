@@ -1,4 +1,4 @@
-import { checkBoolean, checkChoice, checkOptions, orDefault } from '../../runtime/options.js';
+import { checkBoolean, checkChoice, checkOptions, orDefault } from '../../runtime/arguments.js';
 import { currentProducts } from '../../tensor/autocast.js';
 import { callTensor } from '../../tensor/dispatch.js';
 import type { Tensor } from '../../tensor/tensor.js';

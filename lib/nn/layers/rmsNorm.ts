@@ -1,4 +1,4 @@
-import { checkInteger, checkOptions, checkPositive, orDefault } from '../../runtime/options.js';
+import { checkInteger, checkOptions, checkPositive, orDefault } from '../../runtime/arguments.js';
 import { ones } from '../../tensor/create.js';
 import { currentResults } from '../../tensor/autocast.js';
 import { callTensor, callTensors } from '../../tensor/dispatch.js';

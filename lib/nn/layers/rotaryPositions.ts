@@ -1,4 +1,4 @@
-import { checkInteger, checkOptions, orDefault } from '../../runtime/options.js';
+import { checkInteger, checkOptions, orDefault } from '../../runtime/arguments.js';
 import { formatShape } from '../../tensor/check.js';
 import { stack } from '../../tensor/create.js';
 import type { Device } from '../../tensor/device.js';

@@ -1,4 +1,4 @@
-import { checkChoice, checkInteger, checkOptions } from '../../runtime/options.js';
+import { checkChoice, checkInteger, checkOptions } from '../../runtime/arguments.js';
 import { checkTensor, formatShape } from '../../tensor/check.js';
 import { callTensor } from '../../tensor/dispatch.js';
 import { tidy } from '../../tensor/scope.js';

@@ -5,7 +5,7 @@ import {
   checkOptions,
   checkProbability,
   orDefault,
-} from '../../runtime/options.js';
+} from '../../runtime/arguments.js';
 import { checkTensor, formatShape } from '../../tensor/check.js';
 import { currentProducts } from '../../tensor/autocast.js';
 import { call } from '../../tensor/dispatch.js';

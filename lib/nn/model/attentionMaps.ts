@@ -1,4 +1,4 @@
-import { checkObject, describe } from '../../runtime/options.js';
+import { checkObject, describe } from '../../runtime/arguments.js';
 import { noGrad } from '../../tensor/autograd.js';
 import { tidy } from '../../tensor/scope.js';
 import type { Tensor } from '../../tensor/tensor.js';

@@ -1,7 +1,7 @@
 import { Module } from '../module/module.js';
 import type { Transformer } from './transformer.js';
 import { TorchError } from '../../runtime/errors.js';
-import { describe } from '../../runtime/options.js';
+import { describe } from '../../runtime/arguments.js';
 import type { Tensor } from '../../tensor/tensor.js';
 
 /**

@@ -1,4 +1,4 @@
-import { checkOptions } from '../../runtime/options.js';
+import { checkOptions } from '../../runtime/arguments.js';
 import { tidy } from '../../tensor/scope.js';
 import type { Tensor } from '../../tensor/tensor.js';
 import { Linear } from '../layers/linear.js';

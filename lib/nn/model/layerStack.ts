@@ -1,5 +1,5 @@
 /** What encoder and decoder have in common: options of layers, and the norm behind a stack. */
-import { checkBoolean, checkOptions, describe, orDefault } from '../../runtime/options.js';
+import { checkBoolean, checkOptions, describe, orDefault } from '../../runtime/arguments.js';
 import type { Tensor } from '../../tensor/tensor.js';
 import type { ModuleList } from '../module/containers.js';
 import type { Module } from '../module/module.js';

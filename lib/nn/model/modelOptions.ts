@@ -6,7 +6,7 @@ import {
   checkOptions,
   checkProbability,
   orDefault,
-} from '../../runtime/options.js';
+} from '../../runtime/arguments.js';
 import { checkHeads } from '../attention/heads.js';
 import { checkEmptyRows } from '../attention/mask.js';
 import type { EmptyRows } from '../attention/mask.js';

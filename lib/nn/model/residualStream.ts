@@ -1,4 +1,4 @@
-import { checkProbability } from '../../runtime/options.js';
+import { checkProbability } from '../../runtime/arguments.js';
 import { checkTensor } from '../../tensor/check.js';
 import { Tensor } from '../../tensor/tensor.js';
 import { Dropout, isSumLikeResidual } from '../layers/dropout.js';

@@ -1,4 +1,4 @@
-import { checkChoice, checkOptions, describe, orDefault } from '../../runtime/options.js';
+import { checkChoice, checkOptions, describe, orDefault } from '../../runtime/arguments.js';
 import type { Tensor } from '../../tensor/tensor.js';
 import { Dropout } from '../layers/dropout.js';
 import { Module } from '../module/module.js';

@@ -1,4 +1,4 @@
-import { checkInstance, checkObject } from '../../runtime/options.js';
+import { checkInstance, checkObject } from '../../runtime/arguments.js';
 import { tidy } from '../../tensor/scope.js';
 import type { Tensor } from '../../tensor/tensor.js';
 import { checkIds } from '../check.js';

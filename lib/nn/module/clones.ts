@@ -1,4 +1,4 @@
-import { checkInteger, describe } from '../../runtime/options.js';
+import { checkInteger, describe } from '../../runtime/arguments.js';
 import { ModuleList } from './containers.js';
 import type { Module } from './module.js';
 import { isModule } from './registration.js';

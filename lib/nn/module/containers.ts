@@ -1,4 +1,4 @@
-import { checkInteger, checkNumber, describe } from '../../runtime/options.js';
+import { checkInteger, checkNumber, describe } from '../../runtime/arguments.js';
 import type { Tensor } from '../../tensor/tensor.js';
 import { describeModule } from './describeModule.js';
 import { Module } from './module.js';

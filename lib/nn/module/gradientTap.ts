@@ -1,5 +1,5 @@
 /** Gradients on their way through a module's forward, for backward hooks. */
-import { describe } from '../../runtime/options.js';
+import { describe } from '../../runtime/arguments.js';
 import { isGradEnabled } from '../../tensor/autograd.js';
 import { defineFunction } from '../../tensor/autogradFunction.js';
 import { keep } from '../../tensor/scope.js';

@@ -2,7 +2,7 @@
  * Hooks of modules. A module with hooks has a `forward` of its own that hides its class's; one
  * without has nothing at all, so that hooks cost only where they are.
  */
-import { checkOptions, describe } from '../../runtime/options.js';
+import { checkOptions, describe } from '../../runtime/arguments.js';
 import type { RemovableHook } from '../../tensor/autogradFunction.js';
 import { Tensor } from '../../tensor/tensor.js';
 import { tapGradients } from './gradientTap.js';

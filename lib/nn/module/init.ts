@@ -3,7 +3,7 @@
  * in the same order as in PyTorch: equal seeds give equal weights. All work in place, outside of
  * autograd, and return the tensor they were given.
  */
-import { checkNumber } from '../../runtime/options.js';
+import { checkNumber } from '../../runtime/arguments.js';
 import { noGrad } from '../../tensor/autograd.js';
 import { checkTensor, formatShape } from '../../tensor/check.js';
 import { call } from '../../tensor/dispatch.js';

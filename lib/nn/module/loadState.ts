@@ -5,7 +5,7 @@ import {
   checkString,
   describe,
   orDefault,
-} from '../../runtime/options.js';
+} from '../../runtime/arguments.js';
 import { noGrad } from '../../tensor/autograd.js';
 import { formatShape } from '../../tensor/check.js';
 import type { Device } from '../../tensor/device.js';

@@ -4,7 +4,7 @@ import {
   checkInteger,
   checkOptions,
   checkString,
-} from '../../runtime/options.js';
+} from '../../runtime/arguments.js';
 import type { RemovableHook } from '../../tensor/autogradFunction.js';
 import type { Device, DeviceChoice } from '../../tensor/device.js';
 import { isFloatingPoint } from '../../tensor/dtype.js';

@@ -1,4 +1,4 @@
-import { describe } from '../../runtime/options.js';
+import { describe } from '../../runtime/arguments.js';
 import { checkModuleName, pairsOf } from './containers.js';
 import type { NamedModules } from './containers.js';
 import { Module } from './module.js';

@@ -1,4 +1,4 @@
-import { checkBoolean, checkOptions, describe } from '../../runtime/options.js';
+import { checkBoolean, checkOptions, describe } from '../../runtime/arguments.js';
 import { noGrad } from '../../tensor/autograd.js';
 import { checkDevice, deviceNames } from '../../tensor/device.js';
 import type { Device, DeviceChoice } from '../../tensor/device.js';

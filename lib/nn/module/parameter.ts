@@ -1,4 +1,4 @@
-import { checkBoolean, checkOptions } from '../../runtime/options.js';
+import { checkBoolean, checkOptions } from '../../runtime/arguments.js';
 import { checkTensor } from '../../tensor/check.js';
 import { isFloatingPoint } from '../../tensor/dtype.js';
 import { keep } from '../../tensor/scope.js';

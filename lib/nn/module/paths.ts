@@ -1,4 +1,4 @@
-import { describe } from '../../runtime/options.js';
+import { describe } from '../../runtime/arguments.js';
 import type { Module } from './module.js';
 import { registeredIn } from './registration.js';
 import type { Registered } from './registration.js';

@@ -4,7 +4,7 @@
  * with `useDefineForClassFields` on or off. What was found is remembered, so that something else
  * under the name of a parameter, buffer or module is an error when next asked, not a parameter less.
  */
-import { describe } from '../../runtime/options.js';
+import { describe } from '../../runtime/arguments.js';
 import { Buffer, Parameter } from './parameter.js';
 import type { Module } from './module.js';
 

@@ -1,5 +1,5 @@
 /** Vectors of packed ids. */
-import { checkProbability } from '../../runtime/options.js';
+import { checkProbability } from '../../runtime/arguments.js';
 import { callTensor } from '../../tensor/dispatch.js';
 import type { Tensor } from '../../tensor/tensor.js';
 import { checkIds, checkSameDevice } from '../check.js';

@@ -2,7 +2,7 @@
  * Batches without padding: the tokens of all sequences one after the other, `[tokens, …]`. All
  * layers but attention and positions treat each token alone and take such rows as they are.
  */
-import { checkArray, checkBoolean, checkInstance, checkInteger } from '../../runtime/options.js';
+import { checkArray, checkBoolean, checkInstance, checkInteger } from '../../runtime/arguments.js';
 import { formatShape } from '../../tensor/check.js';
 import { tensor } from '../../tensor/create.js';
 import { checkDevice, type DeviceChoice } from '../../tensor/device.js';

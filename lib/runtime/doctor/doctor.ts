@@ -12,7 +12,7 @@ import {
 } from '../native/findLibtorch.js';
 import { processLibc } from '../native/libc.js';
 import { bootstrap, cudaMissing, cudaWish } from '../native/load.js';
-import { checkInteger, checkOptions } from '../options.js';
+import { checkInteger, checkOptions } from '../arguments.js';
 import {
   addonPackage,
   cacheFolder,

@@ -9,7 +9,7 @@ import { isUrl } from './http.js';
 import { inspectLibtorch, isVersion, type LibtorchFolder } from '../native/libtorchFolder.js';
 import { withLock } from '../lock.js';
 import { kindOf, makeFolder } from '../makeFolder.js';
-import { checkBoolean, checkChoice, checkOptions } from '../options.js';
+import { checkBoolean, checkChoice, checkOptions } from '../arguments.js';
 import { cacheEntry, libtorchPackage, libtorchVersion, resolvePackage } from '../package.js';
 import { ownPlatform } from '../native/platform.js';
 import { checksumIn, obtain } from './sources.js';

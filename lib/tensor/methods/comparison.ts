@@ -1,5 +1,5 @@
 /** Methods of Tensor that compare and combine truth values. Results are bool tensors. */
-import { checkBoolean, checkNumber, checkOptions } from '../../runtime/options.js';
+import { checkBoolean, checkNumber, checkOptions } from '../../runtime/arguments.js';
 import { checkBroadcast, checkTensor, explained, type Scalar } from '../check.js';
 import { call, callTensor } from '../dispatch.js';
 import type { Tensor } from '../tensor.js';

@@ -1,5 +1,5 @@
 /** What the methods along dimensions share: reading `dim` and `keepdim`, and naming faults. */
-import { checkBoolean, checkOptions, orDefault } from '../../runtime/options.js';
+import { checkBoolean, checkOptions, orDefault } from '../../runtime/arguments.js';
 import { checkDimRange, checkDims, checkIndex, explained, formatShape } from '../check.js';
 import { isFloatingPoint, type DType } from '../dtype.js';
 import type { Tensor } from '../tensor.js';

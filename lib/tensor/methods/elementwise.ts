@@ -1,5 +1,5 @@
 /** Methods of Tensor that compute each element on its own, with PyTorch's broadcasting. */
-import { checkChoice, checkOptions } from '../../runtime/options.js';
+import { checkChoice, checkOptions } from '../../runtime/arguments.js';
 import {
   checkBroadcastTo,
   checkIndex,

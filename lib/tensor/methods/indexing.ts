@@ -1,5 +1,5 @@
 /** Methods of Tensor that pick elements by tensors of positions or truth values. */
-import { checkBoolean, checkOptions, describe } from '../../runtime/options.js';
+import { checkBoolean, checkOptions, describe } from '../../runtime/arguments.js';
 import {
   checkBroadcast,
   checkBroadcastTo,

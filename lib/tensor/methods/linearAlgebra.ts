@@ -1,5 +1,5 @@
 /** Methods of Tensor that multiply matrices. */
-import { checkNumber, checkOptions } from '../../runtime/options.js';
+import { checkNumber, checkOptions } from '../../runtime/arguments.js';
 import {
   checkBroadcast,
   checkBroadcastTo,

@@ -1,5 +1,5 @@
 /** More methods of Tensor that compute each element on its own: functions, bits, in-place forms. */
-import { checkChoice, checkNumber, checkOptions } from '../../runtime/options.js';
+import { checkChoice, checkNumber, checkOptions } from '../../runtime/arguments.js';
 import {
   checkBroadcast,
   checkOperand,

@@ -5,7 +5,7 @@ import {
   checkNumber,
   checkOptions,
   checkProbability,
-} from '../../runtime/options.js';
+} from '../../runtime/arguments.js';
 import { checkIndex, explained, formatShape } from '../check.js';
 import { call, callTensor } from '../dispatch.js';
 import { isTensor } from '../slot.js';

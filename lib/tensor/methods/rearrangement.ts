@@ -1,5 +1,5 @@
 /** More methods of Tensor on its dimensions: moving, repeating, turning, cutting into parts. */
-import { checkInteger, checkOptions } from '../../runtime/options.js';
+import { checkInteger, checkOptions } from '../../runtime/arguments.js';
 import {
   checkBroadcastTo,
   checkDimRange,

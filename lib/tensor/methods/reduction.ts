@@ -1,5 +1,5 @@
 /** Methods of Tensor that work along dimensions: sums, extremes, softmax. */
-import { checkNumber, checkOptions } from '../../runtime/options.js';
+import { checkNumber, checkOptions } from '../../runtime/arguments.js';
 import { checkDimRange, checkIndex, explained } from '../check.js';
 import { callTensor, callTensors } from '../dispatch.js';
 import { checkDType, type DType } from '../dtype.js';

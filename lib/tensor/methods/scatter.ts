@@ -2,7 +2,7 @@
  * Methods of Tensor that write elements to positions in an int64 tensor: the reverse of `gather`
  * and `indexSelect`. Those with a trailing underscore change the tensor and return it.
  */
-import { checkBoolean, checkChoice, checkOptions, orDefault } from '../../runtime/options.js';
+import { checkBoolean, checkChoice, checkOptions, orDefault } from '../../runtime/arguments.js';
 import {
   checkDimRange,
   checkIndex,

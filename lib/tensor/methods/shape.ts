@@ -10,7 +10,7 @@ import {
   formatShape,
   sizeAt,
 } from '../check.js';
-import { checkInteger } from '../../runtime/options.js';
+import { checkInteger } from '../../runtime/arguments.js';
 import { callTensor, callTensors } from '../dispatch.js';
 import type { Tensor } from '../tensor.js';
 

@@ -1,5 +1,5 @@
 /** Methods of Tensor that sort and search. Indices are int64. */
-import { checkBoolean, checkInteger, checkOptions, orDefault } from '../../runtime/options.js';
+import { checkBoolean, checkInteger, checkOptions, orDefault } from '../../runtime/arguments.js';
 import { checkIndex, checkTensor, explained, formatShape, sizeAt } from '../check.js';
 import { callTensor, callTensors } from '../dispatch.js';
 import type { Tensor } from '../tensor.js';

@@ -1,5 +1,5 @@
 /** More methods of Tensor that reduce dimensions: products, norms, order statistics, counts. */
-import { checkInteger, checkNumber, checkOptions } from '../../runtime/options.js';
+import { checkInteger, checkNumber, checkOptions } from '../../runtime/arguments.js';
 import { checkBroadcast, checkTensor, explained, formatShape } from '../check.js';
 import { callTensor, callTensors } from '../dispatch.js';
 import { checkDType, type DType } from '../dtype.js';

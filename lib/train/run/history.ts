@@ -1,5 +1,5 @@
 /** What a training run was: one record a step, a validation batch and an epoch. */
-import { checkArray, checkObject } from '../../runtime/options.js';
+import { checkArray, checkObject } from '../../runtime/arguments.js';
 
 /** One optimizer step. */
 export interface StepRecord {

@@ -1,5 +1,5 @@
 /** The loss curves of a run as an SVG picture. */
-import { checkInteger, checkOptions, checkString } from '../../runtime/options.js';
+import { checkInteger, checkOptions, checkString } from '../../runtime/arguments.js';
 import { checkHistory, type History } from './history.js';
 
 const colors = {

@@ -1,5 +1,5 @@
 /** What training tells while it runs. */
-import { checkFunction, checkMethods } from '../../runtime/options.js';
+import { checkFunction, checkMethods } from '../../runtime/arguments.js';
 import type { EpochRecord } from './history.js';
 
 /** What a reporter hears after a batch. */

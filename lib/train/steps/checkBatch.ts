@@ -1,6 +1,6 @@
 import type { Batch } from '../../data/batching/batch.js';
 import { PackedSequences } from '../../nn/packed/packedSequences.js';
-import { checkInstance, checkInteger, checkObject } from '../../runtime/options.js';
+import { checkInstance, checkInteger, checkObject } from '../../runtime/arguments.js';
 import { checkIdRange, indicesOf } from '../../nn/idRange.js';
 import { modelVocabulary } from '../../nn/model/modelVocabulary.js';
 import type { Transformer } from '../../nn/model/transformer.js';

@@ -3,7 +3,7 @@ import type { Batch } from '../../data/batching/batch.js';
 import type { Transformer } from '../../nn/model/transformer.js';
 import { clipGradNorm } from '../../optim/clipGradNorm.js';
 import type { Schedule } from '../../optim/schedule.js';
-import { checkNonNegative } from '../../runtime/options.js';
+import { checkNonNegative } from '../../runtime/arguments.js';
 import { autocast, type AutocastDType } from '../../tensor/autocast.js';
 import type { Tensor } from '../../tensor/tensor.js';
 import { batchLoss } from './tokenLoss.js';

@@ -11,7 +11,12 @@ import {
 import { crossEntropy } from '../../nn/loss/crossEntropy.js';
 import { movedIds } from '../../nn/idRange.js';
 import { isPackable, type Transformer } from '../../nn/model/transformer.js';
-import { checkFiniteNumber, checkInteger, checkOptions, orDefault } from '../../runtime/options.js';
+import {
+  checkFiniteNumber,
+  checkInteger,
+  checkOptions,
+  orDefault,
+} from '../../runtime/arguments.js';
 import type { Device } from '../../tensor/device.js';
 import { callTensor } from '../../tensor/dispatch.js';
 import { movedTo } from '../../tensor/movedTo.js';

@@ -11,7 +11,7 @@ import {
   checkPositiveOrInfinite,
   checkProbability,
   describe,
-} from '../../../dist/runtime/options.js';
+} from '../../../dist/runtime/arguments.js';
 
 type Check = (owner: string, name: string, value: unknown) => unknown;
 

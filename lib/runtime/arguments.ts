@@ -1,3 +1,5 @@
+/** Checks of arguments of any kind but tensors: options objects, numbers, texts, functions. */
+
 /**
  * Refuses an options object that is no plain object or has keys that nobody reads.
  *
