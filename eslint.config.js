@@ -11,8 +11,6 @@ export default tseslint.config(
       'coverage/',
       'docs-site/',
       'lib/tensor/generated/',
-      // Declarations for plain JavaScript: the compiler checks them.
-      '**/*.d.{cts,mts}',
       // Example user projects, compiled by a test with users' settings.
       'tests/types/consumers/',
       '**/*.cjs',

@@ -1,9 +1,16 @@
+// @ts-check
 // The lines in which two texts differ, for display: `- ` only in the first, `+ ` only in the second.
 
-/** @returns at most `limit` lines, with a count of the rest */
+/**
+ * @param {string} before
+ * @param {string} after
+ * @param {number} limit
+ * @returns {string[]} at most `limit` lines, with a count of the rest
+ */
 export function differentLines(before, after, limit = 60) {
   const a = before.split('\n');
   const b = after.split('\n');
+  /** @type {string[]} */
   const found = [];
   let i = 0;
   let j = 0;
@@ -21,7 +28,15 @@ export function differentLines(before, after, limit = 60) {
   return [...found.slice(0, limit), `… and ${found.length - limit} more lines`];
 }
 
-/** The nearest positions at which both texts have the same line: those that skip the fewest lines. */
+/**
+ * The nearest positions at which both texts have the same line: those that skip the fewest lines.
+ *
+ * @param {readonly string[]} a
+ * @param {number} i
+ * @param {readonly string[]} b
+ * @param {number} j
+ * @returns {[number, number]}
+ */
 function nextCommon(a, i, b, j) {
   for (let left = 1; left <= a.length - i + b.length - j; left++) {
     for (let fromA = 0; fromA <= left; fromA++) {

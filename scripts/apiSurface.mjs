@@ -12,7 +12,15 @@ const generated = path.join(declarations, 'tensor', 'generated') + path.sep;
 
 const printer = ts.createPrinter({ removeComments: true, newLine: ts.NewLineKind.LineFeed });
 
-/** The exports of the compiled package, by name, with a checker for them. */
+/**
+ * The exports of the compiled package, by name, with a checker for them.
+ *
+ * @typedef {{
+ *   readonly checker: ts.TypeChecker,
+ *   readonly exports: readonly { readonly name: string, readonly symbol: ts.Symbol }[],
+ * }} Surface
+ * @returns {Surface}
+ */
 export function readSurface(entry = path.join(declarations, 'index.d.ts')) {
   const program = ts.createProgram([entry], {
     module: ts.ModuleKind.NodeNext,
@@ -30,7 +38,11 @@ export function readSurface(entry = path.join(declarations, 'index.d.ts')) {
   return { checker, exports };
 }
 
-/** What `npm run api` writes: paths from the root → texts. */
+/**
+ * What `npm run api` writes: paths from the root → texts.
+ *
+ * @param {Surface} surface
+ */
 export async function apiFiles(surface) {
   const entry = 'lib/index.cts';
   const filepath = path.join(root, entry);
@@ -53,7 +65,11 @@ const isNamespace = (symbol) => (symbol.flags & ts.SymbolFlags.ValueModule) !== 
 
 // ---- the report ---------------------------------------------------------------------------------
 
-/** The text of the report: every export, then the types they use that are not exported. */
+/**
+ * The text of the report: every export, then the types they use that are not exported.
+ *
+ * @param {Surface} surface
+ */
 export function apiReport({ checker, exports }) {
   const exported = new Set();
   const entries = [];

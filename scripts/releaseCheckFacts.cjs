@@ -1,6 +1,30 @@
 // The rules of a release that need no build. Each returns its faults as sentences; [] if there are none.
 'use strict';
 
+/**
+ * What has to match before a release.
+ *
+ * @typedef {{
+ *   readonly manifest: { readonly version: string },
+ *   readonly lock: {
+ *     readonly version: string,
+ *     readonly packages: Readonly<Record<string, { readonly version?: string }>>,
+ *   },
+ *   readonly changelog: string,
+ *   readonly readme: string,
+ *   readonly libtorchVersion: string,
+ * }} Versions
+ */
+
+/**
+ * The manifest and size of a tarball.
+ *
+ * @typedef {{
+ *   readonly manifest: Readonly<Record<string, unknown>> & { name: string, version: string },
+ *   readonly bytes: number,
+ * }} PackedPackage
+ */
+
 /** The topmost entry: `## 1.2.3 - 2026-01-31`, or `- Unreleased` until the release date. */
 function topEntry(changelog) {
   const [, heading = '', text = ''] =
@@ -24,7 +48,12 @@ function changelogFaults(version, changelog) {
   return isEmpty ? [`CHANGELOG.md says nothing about ${version}`] : [];
 }
 
-/** Checks that the versions in package.json, its lock file, the changelog and README.md match. */
+/**
+ * Checks that the versions in package.json, its lock file, the changelog and README.md match.
+ *
+ * @param {Versions} versions
+ * @returns {string[]}
+ */
 function versionFaults({ manifest, lock, changelog, libtorchVersion, readme }) {
   const { version } = manifest;
   const faults = [];
@@ -55,7 +84,9 @@ function kindOf(name) {
 /**
  * Checks that the packed packages match each other.
  *
- * @param packages the `manifest` and `bytes` of each tarball
+ * @param {readonly PackedPackage[]} packages
+ * @param {{ version: string, libtorchVersion: string }} wanted
+ * @returns {string[]}
  */
 function packageFaults(packages, { version, libtorchVersion }) {
   const faults = [];
@@ -101,7 +132,14 @@ function exact(owner, field, wanted) {
     : [`${owner.name} has ${wanted.name} ${range} in ${field}, must be exactly ${wanted.version}`];
 }
 
-/** The manual steps, in order. */
+/**
+ * The manual steps, in order.
+ *
+ * @param {string} version
+ * @param {string} changelog
+ * @param {readonly { file: string, kind: 'main' | 'addon' | 'libtorch' }[]} tarballs
+ * @returns {string[]}
+ */
 function handSteps(version, changelog, tarballs) {
   const order = ['libtorch', 'addon', 'main'];
   const sorted = [...tarballs].sort((a, b) => order.indexOf(a.kind) - order.indexOf(b.kind));

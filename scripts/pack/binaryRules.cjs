@@ -5,7 +5,11 @@ const { readFileSync } = require('node:fs');
 const path = require('node:path');
 const { readElf } = require('./elf.cjs');
 
-/** The highest versions that libtorch 2.13.0 itself requires (its wheels are manylinux_2_28). */
+/**
+ * The highest versions that libtorch 2.13.0 itself requires (its wheels are manylinux_2_28).
+ *
+ * @type {Readonly<Record<string, string>>}
+ */
 const floor = {
   GLIBC: '2.28',
   GLIBCXX: '3.4.22',

@@ -17,12 +17,21 @@ function libtorchPackageVersion(libtorchVersion) {
 const checkoutOnly = ['scripts', 'devDependencies', 'binary', 'config'];
 
 /**
+ * @typedef {Record<string, unknown>} Manifest
+ * @typedef {import('../../lib/runtime/native/platform.js').Platform} Platform
+ */
+
+/**
  * The main package: JavaScript and types.
  *
  * The packages with binaries are optional dependencies: npm installs those for this platform and skips
  * the others. They are added here and not in the repository's package.json, because a checkout
  * builds its own binaries, and `npm ci` of a version that is not published yet would request
  * packages that do not exist from the registry.
+ *
+ * @param {Manifest} manifest
+ * @param {readonly Pick<Platform, 'addonPackage'>[]} platforms
+ * @returns {Manifest}
  */
 function mainManifest(manifest, platforms) {
   const result = Object.fromEntries(
@@ -37,7 +46,14 @@ function mainManifest(manifest, platforms) {
   return result;
 }
 
-/** The addon and its bootstrap for one platform. */
+/**
+ * The addon and its bootstrap for one platform.
+ *
+ * @param {Manifest} manifest
+ * @param {Platform} platform
+ * @param {string} libtorchVersion
+ * @returns {Manifest}
+ */
 function addonManifest(manifest, platform, libtorchVersion) {
   return {
     name: platform.addonPackage,
@@ -52,7 +68,14 @@ function addonManifest(manifest, platform, libtorchVersion) {
   };
 }
 
-/** libtorch's libraries for the CPU of one platform. */
+/**
+ * libtorch's libraries for the CPU of one platform.
+ *
+ * @param {Manifest} manifest
+ * @param {Platform} platform
+ * @param {string} libtorchVersion
+ * @returns {Manifest}
+ */
 function libtorchManifest(manifest, platform, libtorchVersion) {
   return {
     name: platform.libtorchPackage,

@@ -1,9 +1,15 @@
+// @ts-check
 // Runs npm and returns its output as objects.
 'use strict';
 const { spawnSync } = require('node:child_process');
 const { StepFailed } = require('../common.cjs');
 
-/** Runs npm and returns its output. */
+/**
+ * Runs npm and returns its output.
+ *
+ * @param {readonly string[]} args
+ * @param {{ cwd?: string }} options
+ */
 function npm(args, options = {}) {
   // npm provides its own path, which also works if `npm` is a shell function or a shim, not a program.
   const own = process.env.npm_execpath;
@@ -21,7 +27,12 @@ function npm(args, options = {}) {
   return result.stdout;
 }
 
-/** What `npm pack` reports for the package in a folder: its files, sizes and the tarball's name. */
+/**
+ * What `npm pack` reports for the package in a folder: its files, sizes and the tarball's name.
+ *
+ * @param {string} folder
+ * @param {readonly string[]} args
+ */
 function pack(folder, args) {
   const answer = JSON.parse(npm(['pack', '--json', '--ignore-scripts', ...args], { cwd: folder }));
   // An array in npm 10 and 11, an object by name in later versions.

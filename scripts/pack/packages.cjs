@@ -25,7 +25,7 @@ async function cpuLibtorch() {
 /**
  * Packs the named packages into `output`.
  *
- * @param {{ output: string, only?: ('main' | 'addon' | 'libtorch')[] }} options
+ * @param {{ output: string, only?: readonly ('main' | 'addon' | 'libtorch')[] }} options
  * @returns {Promise<{ name: string, version: string, tarball: string, entryCount: number,
  *   unpackedSize: number, size: number, shasum: string }[]>}
  */
