@@ -121,6 +121,19 @@ describe('what is installed', () => {
     expect(project.succeed(['add.cjs']).output.trim()).toBe(added);
   });
 
+  it('has types for the oldest TypeScript that docs/install.md names', () => {
+    const page = readFileSync(join(root, 'docs/install.md'), 'utf8');
+    expect(page).toContain('TypeScript 5.3 or later');
+    const files = ['esm.mts', 'cjs.cts'];
+    for (const name of files) {
+      project.write(name, readFileSync(join(root, 'tests/types/consumers', name), 'utf8'));
+    }
+    const resolution = ['--module', 'nodenext', '--moduleResolution', 'nodenext'];
+    const types = ['--typeRoots', join(root, 'node_modules/@types'), '--types', 'node'];
+    const options = ['--noEmit', '--strict', '--target', 'ES2022', ...resolution, ...types];
+    project.succeed([tool('typescript-5.3/bin/tsc'), ...options, ...files]);
+  });
+
   it('trains without any network', () => {
     const { output } = project.succeed(['train.mjs'], { offline: true });
     expect(output.trim().split('\n').at(-1)).toBe(trained);
