@@ -19,6 +19,7 @@ import { TorchError } from '../runtime/errors.js';
 import { noam } from '../optim/schedule.js';
 import { ones } from '../tensor/create.js';
 import { manualSeed } from '../tensor/random.js';
+import { ProgressBar } from '../train/run/progress.js';
 import { RunFolder } from '../train/run/runFolder.js';
 import { Trainer } from '../train/trainer.js';
 import { warmup } from '../train/warmup.js';
@@ -34,6 +35,8 @@ import {
 import { addModelFlags, modelFlagsFault, modelOptionsOf, type ModelFlags } from './modelFlags.js';
 import { addRuntimeFlags, applyRuntimeFlags, type RuntimeFlags } from './runtimeFlags.js';
 import { withInterrupts } from './signals.js';
+import { commandWording } from './wording.js';
+import { WorkProgress } from './workProgress.js';
 
 interface TrainFlags extends ModelFlags, RuntimeFlags {
   train: string;
@@ -216,7 +219,8 @@ async function train(flags: TrainFlags, signal: AbortSignal): Promise<boolean> {
   const validation =
     flags.validate === undefined ? null : await read(flags.validate, flags, signal);
 
-  const tokenizer = await makeTokenizer(pairs, flags, signal);
+  const progress = new WorkProgress();
+  const tokenizer = await makeTokenizer(pairs, flags, progress, signal);
   const special = findSpecialIds(tokenizer, { pad: flags.pad, bos: flags.bos, eos: flags.eos });
   const specialIds = { pad: special.pad, bos: special.bos, eos: special.eos };
   say(`tokenizer: ${tokenizer.vocabSize} tokens; ${describeSpecialIds(special)}`);
@@ -228,7 +232,8 @@ async function train(flags: TrainFlags, signal: AbortSignal): Promise<boolean> {
       maxLength: flags.maxLength,
       report: read.report,
       signal,
-    });
+      onProgress: (done, total) => progress.update('encoding pairs', done, total),
+    }).finally(() => progress.finish());
     say(describeReport(dataset.report));
     return dataset;
   };
@@ -261,7 +266,8 @@ async function train(flags: TrainFlags, signal: AbortSignal): Promise<boolean> {
     dtype: flags.dtype === 'float64' ? 'float32' : flags.dtype,
     accumulate: flags.accumulate,
     ...(flags.clip === undefined ? {} : { clip: flags.clip }),
-    samples: (validation?.pairs ?? []).slice(0, flags.samples).map(({ src }) => src),
+    samples: samplesOf(validation?.pairs ?? [], validationSet, flags.samples),
+    reporter: new CommandProgress(),
   });
   const result = await trainer
     .fit((epoch) => batches(trainSet, { ...batchOptions, shuffle: true, seed, epoch }), {
@@ -298,6 +304,7 @@ async function read(
 async function makeTokenizer(
   pairs: readonly SentencePair[],
   flags: TrainFlags,
+  progress: WorkProgress,
   signal: AbortSignal,
 ): Promise<Tokenizer> {
   if (flags.tokenizer !== undefined) return Tokenizer.fromFile(flags.tokenizer);
@@ -306,7 +313,33 @@ async function makeTokenizer(
   const texts = pairs
     .flatMap(({ src, tgt }) => [src, tgt])
     .filter((text) => text.length <= maxTextLength);
-  return Tokenizer.fromJson(await trainBpe(texts, { vocabSize: flags.vocabSize, signal }));
+  const json = await trainBpe(texts, {
+    vocabSize: flags.vocabSize,
+    signal,
+    onProgress: ({ part, done, total }) => {
+      const what =
+        part === 'texts' ? 'tokenizer: counting words of texts' : 'tokenizer: merging tokens';
+      progress.update(what, done, total ?? texts.length);
+    },
+  }).finally(() => progress.finish());
+  return Tokenizer.fromJson(json);
+}
+
+/** The first sources that are validated on: none that is too long, say. */
+function samplesOf(
+  pairs: readonly SentencePair[],
+  dataset: TranslationDataset | null,
+  count: number,
+): string[] {
+  const rows = new Set(dataset?.pairs.slice(0, count).map(({ row }) => row));
+  return pairs.filter(({ row }) => rows.has(row)).map(({ src }) => src);
+}
+
+/** Advice comes in the words of the command. */
+class CommandProgress extends ProgressBar {
+  override message(text: string): void {
+    super.message(commandWording(text));
+  }
 }
 
 function isSaveFault(error: unknown): boolean {

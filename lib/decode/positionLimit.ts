@@ -9,6 +9,11 @@ export function sourceLimit(model: Transformer): number {
   return positionLimit(model, model.srcEmbed);
 }
 
+/** The longest target that the model's tables of positions allow; Infinity without any. */
+export function targetLimit(model: Transformer): number {
+  return positionLimit(model, model.tgtEmbed);
+}
+
 /**
  * The most tokens of a target: `maxLength` as given; else the length of the tables of positions,
  * or of a model without them what its settings call the longest sequence.
@@ -16,7 +21,7 @@ export function sourceLimit(model: Transformer): number {
  * @throws RangeError if it exceeds the table, or nothing is known
  */
 export function checkMaxLength(owner: string, maxLength: unknown, model: Transformer): number {
-  const limit = positionLimit(model, model.tgtEmbed);
+  const limit = targetLimit(model);
   if (maxLength === undefined) {
     const byDefault = limit === Infinity ? (model.config?.maxLen ?? Infinity) : limit;
     if (byDefault !== Infinity) return byDefault;

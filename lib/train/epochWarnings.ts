@@ -20,3 +20,13 @@ export function warningsOf(record: EpochRecord): string[] {
   }
   return warnings;
 }
+
+/** What a user should know of validation rows that the model has no positions for; null: nothing. */
+export function longRowsWarning(rows: readonly number[]): string | null {
+  if (rows.length === 0) return null;
+  const list = rows.slice(0, 5).join(', ');
+  return (
+    `warning: left out ${counted(rows.length, 'validation row')} longer than the model's table of ` +
+    `positions (${rows.length === 1 ? 'row' : 'rows'} ${list}${rows.length > 5 ? ', …' : ''})`
+  );
+}

@@ -15,6 +15,7 @@ import type { Tensor } from '../tensor/tensor.js';
 import { inScope } from './inScope.js';
 import { BatchReader, type BatchSource } from './batchSource.js';
 import { batchLoss } from './steps/tokenLoss.js';
+import { withoutLongRows } from './longRows.js';
 import { TokenMean } from './metrics.js';
 import { numbersLater } from './steps/numbersLater.js';
 
@@ -26,6 +27,11 @@ export interface EvaluateOptions {
   epoch?: number;
   /** Stops after the current batch; the result then says `complete: false`. */
   signal?: AbortSignal;
+  /**
+   * Called with the numbers of the rows of a batch that are longer than the model's tables of
+   * positions; they are left out then. Default: such a row is an error.
+   */
+  onLongRows?: (rows: readonly number[]) => void;
   /** Called after each batch with its mean loss, and the means so far. */
   onBatch?: (batch: { index: number; loss: number; tokens: number }, soFar: Evaluation) => void;
 }
@@ -57,11 +63,13 @@ export async function evaluate(
 ): Promise<Evaluation> {
   const owner = 'evaluate';
   checkModel(owner, model);
-  checkRequiredOptions(owner, options, ['pad', 'epoch', 'signal', 'onBatch'], 'pad');
-  const { pad, epoch = 1, signal, onBatch } = options;
+  const names = ['pad', 'epoch', 'signal', 'onLongRows', 'onBatch'];
+  checkRequiredOptions(owner, options, names, 'pad');
+  const { pad, epoch = 1, signal, onLongRows, onBatch } = options;
   checkInteger(owner, 'pad', pad, 0);
   checkInteger(owner, 'epoch', epoch, 1);
   checkSignal(owner, 'signal', signal);
+  if (onLongRows !== undefined) checkFunction(owner, 'onLongRows', onLongRows);
   if (onBatch !== undefined) checkFunction(owner, 'onBatch', onBatch);
   const packs = isPackable(model);
   const restoreModes = keepModes(model);
@@ -89,9 +97,15 @@ export async function evaluate(
   try {
     while (signal?.aborted !== true) {
       let outcome = await inScope(async () => {
-        const [batch] = await batches.take(1);
-        if (batch === undefined) return null;
-        if (batch.ntokens === 0) return { lossSum: Promise.resolve([0]), tokens: 0 };
+        const [given] = await batches.take(1);
+        if (given === undefined) return null;
+        const { batch, leftOut } =
+          onLongRows === undefined
+            ? { batch: given, leftOut: [] }
+            : withoutLongRows(model, given, pad);
+        if (leftOut.length > 0) onLongRows?.(leftOut);
+        if (batch === null || batch.ntokens === 0)
+          return { lossSum: Promise.resolve([0]), tokens: 0 };
         const loss = noGrad(() => batchLoss(model, batch, { pad, scale: 1, packs }));
         const lossSum = tidy(() => loss.to({ dtype: 'float64' }).reshape(1));
         return { lossSum: numbersOf(lossSum), tokens: batch.ntokens };

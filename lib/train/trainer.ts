@@ -21,10 +21,11 @@ import {
   scheduleOf,
 } from './checkTrainer.js';
 import { CapturedSteps } from './steps/capturedSteps.js';
-import { warningsOf } from './epochWarnings.js';
+import { longRowsWarning, warningsOf } from './epochWarnings.js';
 import { evaluate, type Evaluation } from './evaluate.js';
 import type { EpochRecord, History } from './run/history.js';
 import { inScope } from './inScope.js';
+import { LossWatch } from './lossWatch.js';
 import { BestModel, TokenMean } from './metrics.js';
 import { ProgressBar, type TrainingReporter } from './run/progress.js';
 import { QueuedSteps } from './steps/queuedSteps.js';
@@ -32,6 +33,7 @@ import { RunFolder } from './run/runFolder.js';
 import { weightBytes } from './run/runRoom.js';
 import { RunSaver } from './run/runSaver.js';
 import { useSparseEmbeddings } from './steps/sparseEmbeddings.js';
+import { showSamples } from './samples.js';
 import { ImmediateSteps, type StepOutcome, type Steps } from './steps/steps.js';
 import type { FitOptions, FitResult, TrainerOptions, TrainingOptimizer } from './trainerOptions.js';
 
@@ -75,6 +77,7 @@ export class Trainer {
   readonly #folder: RunFolder | null;
   readonly #saver: RunSaver | null;
   readonly #best = new BestModel();
+  readonly #lossWatch: LossWatch;
   #epoch = 0;
   #step = 0;
   #fitting = false;
@@ -91,6 +94,7 @@ export class Trainer {
     const { tokenizer } = options;
     if (tokenizer !== undefined) checkTokenizerFits('Trainer', tokenizer, vocabSize);
     checkSpecialIds(options.specialIds, vocabSize, 'Trainer');
+    this.#lossWatch = new LossWatch(vocabSize);
     // Better now than after the first epoch.
     if (options.out !== undefined) structureOf('Trainer', model);
     this.model = model;
@@ -156,7 +160,7 @@ export class Trainer {
         this.#epoch = epoch;
         const validated =
           validation === undefined ? null : await this.#validate(validation, lastEpoch, signal);
-        await this.#finishEpoch(training, validated, lastEpoch);
+        await this.#finishEpoch(training, validated, lastEpoch, signal);
       }
       // Without a step there is nothing new, and an older `last/` may be worth more.
       if (signal?.aborted === true && this.#step > stepsBefore) await this.#saveLast();
@@ -266,6 +270,11 @@ export class Trainer {
     mean.add(lossSum, tokens);
     const loss = lossSum / tokens;
     this.history.steps.push({ step: this.#step, epoch, loss, tokens, learningRate });
+    this.#warn(this.#lossWatch.step(loss));
+  }
+
+  #warn(warning: string | null): void {
+    if (warning !== null) this.#reporter?.message(warning);
   }
 
   /** With our own kind of optimizer a step on a GPU need not be waited for, and can be scaled. */
@@ -305,10 +314,13 @@ export class Trainer {
   ): Promise<Evaluation & { seconds: number }> {
     const start = performance.now();
     const epoch = this.#epoch;
+    const longRows: number[] = [];
     const evaluation = await evaluate(this.model, source, {
       pad: this.#options.specialIds.pad,
       epoch,
       ...(signal === undefined ? {} : { signal }),
+      // The epoch's training would be lost with an error.
+      onLongRows: (rows) => longRows.push(...rows),
       onBatch: ({ index, loss, tokens }, soFar) => {
         this.history.validationBatches.push({ epoch, batch: index, loss, tokens });
         this.#reporter?.batch({
@@ -322,6 +334,7 @@ export class Trainer {
         });
       },
     });
+    this.#warn(longRowsWarning(longRows));
     return { ...evaluation, seconds: (performance.now() - start) / 1000 };
   }
 
@@ -329,6 +342,7 @@ export class Trainer {
     training: EpochTraining,
     validated: (Evaluation & { seconds: number }) | null,
     epochs: number,
+    signal: AbortSignal | undefined,
   ): Promise<void> {
     const usable = validated?.complete === true ? validated : null;
     const losses = { trainLoss: training.mean.mean, validationLoss: usable?.loss ?? null };
@@ -350,7 +364,8 @@ export class Trainer {
 
     this.#reporter?.epoch(record, epochs);
     for (const warning of warningsOf(record)) this.#reporter?.message(warning);
-    if (validated === null || validated.complete) await this.#showSamples();
+    this.#warn(this.#lossWatch.epoch(record.trainLoss));
+    if (validated === null || validated.complete) await this.#showSamples(signal);
   }
 
   /** Saves the model if it is the best so far; one that cannot be saved is not, since it is lost. */
@@ -380,17 +395,14 @@ export class Trainer {
     };
   }
 
-  async #showSamples(): Promise<void> {
+  async #showSamples(signal: AbortSignal | undefined): Promise<void> {
     const { samples = [], tokenizer, specialIds } = this.#options;
     if (samples.length === 0 || tokenizer === undefined || this.#reporter === null) return;
     const restoreModes = keepModes(this.model);
     this.model.eval();
     try {
       const translator = new Translator(this.model, { tokenizer, specialIds });
-      const outputs = await translator.translate(samples);
-      samples.forEach((text, index) => {
-        this.#reporter?.message(`  ${printable(text)} → ${printable(outputs[index] ?? '')}`);
-      });
+      await showSamples(translator, samples, signal, (line) => this.#reporter?.message(line));
     } finally {
       restoreModes();
     }
@@ -419,11 +431,6 @@ export class Trainer {
   [Symbol.dispose](): void {
     this.dispose();
   }
-}
-
-/** What a model writes early on may hold anything, control codes of the terminal too. */
-function printable(text: string): string {
-  return text.replace(/\p{Cc}+/gu, ' ');
 }
 
 function isNonFinite(error: unknown): boolean {

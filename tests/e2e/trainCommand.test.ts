@@ -271,6 +271,29 @@ describe('a signal', () => {
   });
 });
 
+test('a validation row that is too long ends no training, and is no sample', () => {
+  const validate = join(root, 'long.csv');
+  const rows = [`20,${'twenty '.repeat(60)}`, '21,twenty one', '22,twenty two'];
+  writeFileSync(validate, `digits,words\n${rows.join('\n')}\n`);
+  const flags = [
+    '--validate',
+    validate,
+    '--epochs',
+    '2',
+    '--samples',
+    '2',
+    '--lr',
+    '50',
+    '--warmup',
+    '0',
+  ];
+  const { status, stderr } = torchformer(trainArgs(join(root, 'long'), ...flags));
+  expect(status, stderr).toBe(0);
+  expect(stderr).toContain('left out: 1 too long (row 1)');
+  expect(stderr.match(/^ {2}twenty (one|two) → /gm)).toHaveLength(4);
+  expect(stderr).toMatch(/it has exploded\. Try a smaller --lr, a --warmup or --clip/);
+});
+
 test('cells end where --delimiter says, and quotes may be none', async () => {
   const bars = join(root, 'bars.csv');
   const rows = fiftyPairs.map(({ src, tgt }) => `"${tgt}^${src}`);

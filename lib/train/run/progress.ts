@@ -1,6 +1,9 @@
 /** What training tells while it runs. */
 import { checkFunction, checkMethods } from '../../runtime/arguments.js';
 import type { EpochRecord } from './history.js';
+import { clockTime, ProgressLine, type ProgressStream } from './progressLine.js';
+
+export type { ProgressStream } from './progressLine.js';
 
 /** What a reporter hears after a batch. */
 export interface BatchProgress {
@@ -37,18 +40,6 @@ export interface TrainingReporter {
   finish(): void;
 }
 
-/** Where the progress goes: `process.stderr` or anything like it. */
-export interface ProgressStream {
-  /** Takes text, with line ends and, on a terminal, control codes in it. */
-  write(text: string): unknown;
-  /** Whether a line can be written over. Default: not. */
-  readonly isTTY?: boolean;
-  /** Width of the terminal in characters. Default 80. */
-  readonly columns?: number;
-}
-
-const terminalInterval = 100;
-const logInterval = 30_000;
 const barWidth = 24;
 
 /**
@@ -56,14 +47,12 @@ const barWidth = 24;
  * second and the time left; elsewhere a line every 30 seconds. In both a line for each epoch.
  */
 export class ProgressBar implements TrainingReporter {
-  readonly #stream: ProgressStream;
+  readonly #line: ProgressLine;
   readonly #now: () => number;
   readonly #start: number;
-  #lastShown: number;
   #lastBatch: number;
   #partStart: number;
   #part = '';
-  #lineOpen = false;
   #batchesPerEpoch: number | null = null;
 
   /**
@@ -77,10 +66,9 @@ export class ProgressBar implements TrainingReporter {
   ) {
     checkMethods('ProgressBar', 'stream', stream, ['write'], 'a stream such as process.stderr');
     checkFunction('ProgressBar', 'now', now, 'a function that returns milliseconds');
-    this.#stream = stream;
+    this.#line = new ProgressLine(stream, now);
     this.#now = now;
     this.#start = now();
-    this.#lastShown = this.#start;
     this.#lastBatch = this.#start;
     this.#partStart = this.#start;
   }
@@ -97,11 +85,8 @@ export class ProgressBar implements TrainingReporter {
     if (progress.part === 'train') {
       this.#batchesPerEpoch = progress.batches ?? this.#batchesPerEpoch;
     }
-    const interval = this.#stream.isTTY === true ? terminalInterval : logInterval;
-    const last = progress.batches !== null && progress.batch >= progress.batches;
-    if (now - this.#lastShown < interval && !(last && this.#stream.isTTY === true)) return;
-    this.#lastShown = now;
-    this.#show(this.#line(progress, now));
+    const isLast = progress.batches !== null && progress.batch >= progress.batches;
+    this.#line.update(() => this.#describe(progress, now), isLast);
   }
 
   epoch(record: EpochRecord, epochs: number): void {
@@ -116,15 +101,14 @@ export class ProgressBar implements TrainingReporter {
   }
 
   message(text: string): void {
-    this.#clear();
-    this.#stream.write(`${text}\n`);
+    this.#line.message(text);
   }
 
   finish(): void {
-    this.#clear();
+    this.#line.clear();
   }
 
-  #line(progress: BatchProgress, now: number): string {
+  #describe(progress: BatchProgress, now: number): string {
     const { part, epoch, epochs, batch, batches, loss, tokens } = progress;
     const count = batches === null ? `${batch}` : `${batch}/${batches}`;
     const speed = tokensPerSecond(tokens, (now - this.#partStart) / 1000);
@@ -132,17 +116,12 @@ export class ProgressBar implements TrainingReporter {
     const left = this.#timeLeft(progress, now);
     const figures = `${count}  loss ${loss.toFixed(4)}  ${speed}${left === null ? '' : `  ${left} left`}`;
     // The bar takes what the figures leave of the line.
-    const room = Math.min(barWidth, this.#width() - label.length - figures.length - ' [] '.length);
+    const room = Math.min(
+      barWidth,
+      this.#line.width - label.length - figures.length - ' [] '.length,
+    );
     const bar = batches === null || room < 4 ? '' : ` ${drawBar(batch / batches, room)}`;
     return `${label}${bar} ${figures}`;
-  }
-
-  /** Columns that a line may take: 0 where there is no line to rewrite. */
-  #width(): number {
-    if (this.#stream.isTTY !== true) return 0;
-    const { columns = 0 } = this.#stream;
-    // A line that wraps could not be rewritten, and some terminals wrap a full one.
-    return (columns > 0 ? columns : 80) - 1;
   }
 
   /** Of the whole run, from the share of its training batches that is done. */
@@ -152,20 +131,6 @@ export class ProgressBar implements TrainingReporter {
     const done = part === 'train' ? (epoch - 1) * perEpoch + batch : epoch * perEpoch;
     const elapsed = (now - this.#start) / 1000;
     return clockTime((elapsed / done) * (epochs * perEpoch - done));
-  }
-
-  #show(line: string): void {
-    if (this.#stream.isTTY !== true) {
-      this.#stream.write(`${line}\n`);
-      return;
-    }
-    this.#stream.write(`\r${line.slice(0, this.#width())}\u001b[K`);
-    this.#lineOpen = true;
-  }
-
-  #clear(): void {
-    if (this.#lineOpen) this.#stream.write('\r\u001b[K');
-    this.#lineOpen = false;
   }
 }
 
@@ -177,14 +142,4 @@ function drawBar(share: number, width: number): string {
 function tokensPerSecond(tokens: number, seconds: number): string {
   const speed = seconds > 0 ? Math.round(tokens / seconds) : 0;
   return `${speed.toLocaleString('en-US')} tokens/s`;
-}
-
-/** `1:02:03` or `2:03`. */
-function clockTime(seconds: number): string {
-  const whole = Math.max(0, Math.round(seconds));
-  const parts = [Math.floor(whole / 60) % 60, whole % 60].map((part) =>
-    String(part).padStart(2, '0'),
-  );
-  const hours = Math.floor(whole / 3600);
-  return hours > 0 ? `${hours}:${parts.join(':')}` : parts.join(':').replace(/^0/, '');
 }
