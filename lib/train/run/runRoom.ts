@@ -19,13 +19,11 @@ const otherFiles = 16 * 1024;
 
 /** Bytes of the weights of a model as they are saved. */
 export function weightBytes(model: Transformer): number {
-  const state = model.stateDict();
-  let bytes = 0;
-  for (const tensor of state.values()) {
-    bytes += tensor.numel * byteSize(tensor.dtype);
-    tensor.dispose();
-  }
-  return bytes;
+  const state = [...model.stateDict().values()];
+  const bytes = state.map((tensor) => tensor.numel * byteSize(tensor.dtype));
+  // Only now: tied weights come more than once.
+  for (const tensor of state) tensor.dispose();
+  return bytes.reduce((sum, size) => sum + size, 0);
 }
 
 /**

@@ -45,7 +45,9 @@ describe('the room for a run', () => {
     );
   });
 
-  test('is that of the weights as they are saved', async () => {
+  test.each(['none', 'all'] as const)('is that of the weights as saved, tied: %s', async (tie) => {
+    model.dispose();
+    model = tinyModel(task.tokenizer.vocabSize, { tie });
     const trainer = new Trainer(model, {
       specialIds: task.specialIds,
       out: folder,
