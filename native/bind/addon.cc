@@ -1,4 +1,4 @@
-// Entry of the Node addon: one environment's data and the list of exported functions.
+// Entry point of the Node addon: the data of one environment and the exported functions.
 #include <napi.h>
 
 #include <memory>
@@ -23,7 +23,7 @@ namespace {
 
 Napi::Object initializeAddon(Napi::Env env, Napi::Object exports) {
   try {
-    // Ops live in the process-wide dispatcher: a second copy of this file is refused here.
+    // Ops are registered in the process-wide dispatcher, so a second copy of the addon fails here.
     torchformer::core::registerOps();
     countNativeBytes();
     env.SetInstanceData(std::make_unique<Environment>(env).release());

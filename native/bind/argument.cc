@@ -45,7 +45,7 @@ ArgumentKind kindOf(const c10::TypePtr& type) {
   }
 }
 
-// The place of a value, for messages.
+// The op, argument and index of a value, for messages.
 struct Place {
   Environment& environment;
   const std::string& op;
@@ -239,7 +239,7 @@ ArgumentPlan planArgument(const c10::Argument& argument) {
   plan.name = argument.name();
   plan.isKeywordOnly = argument.kwarg_only();
   plan.defaultValue = argument.default_value();
-  // `type()` says int for dtypes, layouts and memory formats; `real_type()` does not.
+  // Unlike `real_type()`, `type()` is int for dtypes, layouts and memory formats.
   c10::TypePtr type = argument.real_type();
   plan.typeName = type->annotation_str();
   if (const auto optional = type->cast<c10::OptionalType>()) {

@@ -1,4 +1,4 @@
-// Conversion of one JS value to an IValue by the type that the op's schema states.
+// Conversion of one JS value to an IValue by its type in the op's schema.
 #pragma once
 
 #include <ATen/core/function_schema.h>
@@ -27,7 +27,7 @@ enum class ArgumentKind {
   unsupported,
 };
 
-// One argument of a schema, taken apart once when the op is bound.
+// One argument of a schema, parsed once when the op is bound.
 struct ArgumentPlan {
   std::string name;
   ArgumentKind kind = ArgumentKind::unsupported;
@@ -35,7 +35,7 @@ struct ArgumentPlan {
   bool isOptional = false;
   // `Tensor?[]`: elements may be null.
   bool hasOptionalElements = false;
-  // `int[2]`: one number stands for that many.
+  // `int[2]`: one number is repeated this many times.
   std::optional<int32_t> broadcastLength;
   bool isKeywordOnly = false;
   std::optional<c10::IValue> defaultValue;
@@ -44,16 +44,16 @@ struct ArgumentPlan {
 
 ArgumentPlan planArgument(const c10::Argument& argument);
 
-// A JS number as a Scalar: an integer one if its value is, as Python's int, so that integer
-// tensors stay integer; minus zero has no integer form.
+// A JS number as a Scalar: an integer if its value is one, like Python's int, so that integer
+// tensors stay integer. Minus zero is not an integer.
 at::Scalar scalarOf(double number);
 
-// BridgeError ERR_ARGUMENT naming op, argument, expectation and what came.
+// Throws BridgeError ERR_ARGUMENT naming the op, the argument, the expected and the given value.
 c10::IValue readArgument(Environment& environment, const std::string& op, const ArgumentPlan& plan,
                          const Napi::Value& value);
 
-// Whether a plain JS object can be a value for some argument: no kind takes one but for the
-// wrapper of floating Scalars, so any other trailing object holds keyword arguments.
+// Whether a JS object contains keyword arguments: the only object that is the value of an argument,
+// besides tensors and arrays, is the wrapper of floating-point Scalars.
 bool isKeywordObject(Environment& environment, const Napi::Value& value);
 
 }  // namespace torchformer::bind

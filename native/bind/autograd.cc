@@ -1,4 +1,4 @@
-// Backward passes and the grad mode: what the dispatcher does not cover.
+// Backward passes and the grad mode, which the dispatcher does not cover.
 #include <ATen/core/grad_mode.h>
 #include <torch/csrc/autograd/autograd.h>
 
@@ -31,7 +31,7 @@ variable_list readGradients(Environment& environment, const Napi::Object& option
   return gradients;
 }
 
-// The event loop's thread is in a backward pass while this lives.
+// While this exists, the event loop's thread is in a backward pass.
 class LoopWait {
  public:
   explicit LoopWait(Environment& environment) : flag_(environment.loopWaitsForBackward) {

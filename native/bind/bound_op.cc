@@ -21,7 +21,7 @@ namespace {
 
 constexpr size_t kMostArguments = 40;
 
-// The JS values by schema position; empty where the schema's default stands.
+// The JS values by schema position; empty where the schema's default is used.
 using ArgumentValues = std::array<Napi::Value, kMostArguments>;
 
 std::string qualifiedName(const std::string& name, const std::string& overload) {
@@ -93,7 +93,7 @@ void readKeywords(const BoundOp& op, const Napi::Object& keywords, ArgumentValue
       throw BridgeError("ERR_ARGUMENT", op.name + ": argument '" + name + "' is given twice");
     }
     const Napi::Value value = keywords.Get(key);
-    // `{dim: undefined}` is an option left out.
+    // `{dim: undefined}` means that the option is omitted.
     if (!value.IsUndefined()) values[position] = value;
   }
 }
@@ -102,7 +102,7 @@ ArgumentValues placeArguments(const BoundOp& op, Environment& environment,
                               const Napi::CallbackInfo& info) {
   ArgumentValues values{};
   size_t count = info.Length();
-  // `op(x, undefined)` is `op(x)`.
+  // `op(x, undefined)` means `op(x)`.
   while (count > 0 && info[count - 1].IsUndefined()) count--;
   size_t positional = count;
   if (count > 0 && isKeywordObject(environment, info[count - 1])) positional--;
@@ -125,8 +125,8 @@ c10::IValue valueWithoutArgument(const BoundOp& op, const ArgumentPlan& plan) {
                     op.name + ": argument '" + plan.name + "' (" + plan.typeName + ") is missing");
 }
 
-// The environment's generator is a CPU one. libtorch's ops on another device take that device's
-// own; those of this package draw their seeds on the CPU for every device.
+// The environment's generator is a CPU generator. libtorch's ops on other devices use the generator
+// of the device; those of this package draw their seeds on the CPU for every device.
 bool runsOnCpu(const torch::jit::Stack& stack) {
   for (const c10::IValue& value : stack) {
     if (value.isTensor() && value.toTensor().defined() && !value.toTensor().is_cpu()) return false;
@@ -154,7 +154,7 @@ torch::jit::Stack makeStack(const BoundOp& op, Environment& environment,
   return stack;
 }
 
-// Of a Tensor that an op has written to; it may have been disposed of meanwhile.
+// For a Tensor that an op has written to, and that may have been disposed of in the meantime.
 void updateSlot(Environment& environment, const Napi::Value& value) {
   TensorSlot* slot = slotOf(environment, value);
   if (slot != nullptr && !slot->isFree()) updateReport(environment, *slot);

@@ -1,4 +1,4 @@
-// Ops of the dispatcher as JS functions: looked up by name once, called by schema.
+// Ops of the dispatcher as JS functions, looked up once by name and called by schema.
 #pragma once
 
 #include <ATen/core/dispatch/Dispatcher.h>
@@ -14,19 +14,19 @@ namespace torchformer::bind {
 struct Environment;
 
 struct BoundOp {
-  // Which outlives it.
+  // The environment outlives the op.
   Environment* environment = nullptr;
   std::string name;
   c10::OperatorHandle handle;
   std::vector<ArgumentPlan> arguments;
   size_t positionalCount = 0;
-  // For each result the argument that it is (in-place and `out` ops), or -1.
+  // For each result, the index of the argument that it is (in-place and `out` ops), or -1.
   std::vector<int> resultArguments;
-  // Whether a result that is an argument may have got another storage: by `set_`, `resize_`, or as
+  // Whether a result that is an argument may get another storage: by `set_`, `resize_`, or as
   // `out`.
   bool movesStorage = false;
   bool takesGenerator = false;
-  // Whether a generator, if any, is the CPU's on every device.
+  // Whether a generator, if any, is the CPU's for every device.
   bool seedsOnCpu = false;
 };
 

@@ -11,7 +11,7 @@
 namespace torchformer::bind {
 namespace {
 
-// Pushes the value of one argument; false where the ordinary call has to look at it.
+// Pushes the value of one argument; false if it needs the ordinary call.
 bool pushArgument(Environment& environment, const ArgumentPlan& plan, FrameKind kind, double value,
                   torch::jit::Stack& stack) {
   if (kind == FrameKind::omitted) {
@@ -83,13 +83,13 @@ double resultOf(Environment& environment, const BoundOp& op, torch::jit::Stack& 
 }
 
 void callFrame(Environment& environment, const BoundOp& op) {
-  // A stack to use again spares an allocation. An op may call JS functions that call ops: those
-  // find no stack and make their own.
+  // Reusing the stack avoids an allocation. An op may call JS functions that call ops, which then
+  // find no stack and create their own.
   torch::jit::Stack stack = std::move(environment.spareStack);
   stack.clear();
   const bool taken = pushArguments(environment, op, stack);
   if (taken) environment.runNow([&] { op.handle.callBoxed(stack); });
-  // Other calls may have used the frame meanwhile; from here on nothing can.
+  // Other calls may have used the frame in the meantime; from here on none can.
   environment.frame->values[0] = taken ? resultOf(environment, op, stack) : FrameResult::kRefused;
   stack.clear();
   environment.spareStack = std::move(stack);
@@ -100,13 +100,13 @@ void callFrame(Environment& environment, const BoundOp& op) {
 bool canUseFrame(const BoundOp& op) {
   const auto& returns = op.handle.schema().returns();
   if (returns.size() != 1 || returns[0].type()->kind() != c10::TypeKind::TensorType) return false;
-  // A generator has to be chosen by the device of the tensors.
+  // A generator must be chosen by the device of the tensors.
   if (op.takesGenerator || op.arguments.size() > CallFrame::kMostArguments) return false;
   const int argument = op.resultArguments[0];
   if (argument < 0) return true;
-  // The ordinary call looks at what has become of the argument.
+  // The ordinary call updates the report of the argument.
   if (op.movesStorage) return false;
-  // A result that is an argument has to be one that every frame holds.
+  // A result that is an argument must be one that every frame contains.
   const ArgumentPlan& plan = op.arguments[argument];
   return !plan.isKeywordOnly && !plan.isOptional && !plan.isList;
 }

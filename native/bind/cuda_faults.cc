@@ -9,7 +9,7 @@ bool contains(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
 
-// What stands between two texts, or from the first one to the end; empty where it is missing.
+// The text between two others, or from the first one to the end; empty if it is missing.
 std::string between(std::string_view text, std::string_view before, std::string_view after) {
   const size_t found = text.find(before);
   if (found == std::string_view::npos) return {};
@@ -17,7 +17,7 @@ std::string between(std::string_view text, std::string_view before, std::string_
   return std::string(text.substr(start, text.find(after, start) - start));
 }
 
-// "CUDA error: <what>\nSearch for `cudaError…' in https://…": what CUDA itself says.
+// "CUDA error: <what>\nSearch for `cudaError…' in https://…": the message of CUDA itself.
 std::string_view withoutAdvice(std::string_view message) {
   return message.substr(0, message.find('\n'));
 }
@@ -41,7 +41,7 @@ ErrorReport outOfMemory(std::string_view message) {
   return {"ERR_OUT_OF_MEMORY", text + ". " + std::string(kSmaller)};
 }
 
-// After these no call of CUDA works in the process, and later calls tell the same fault again.
+// After these, no CUDA call works in this process, and later calls report the same error again.
 constexpr std::array<std::string_view, 15> kFatal = {
     "device-side assert triggered",
     "an illegal memory access was encountered",
@@ -60,7 +60,7 @@ constexpr std::array<std::string_view, 15> kFatal = {
     "driver shutting down",
 };
 
-// No GPU can be used, or not this one, whatever the program does.
+// No GPU, or not this one, can be used, whatever the program does.
 constexpr std::array<std::string_view, 14> kUnavailable = {
     "Found no NVIDIA driver",
     "NVIDIA driver on your system is too old",
@@ -86,7 +86,7 @@ bool containsOne(std::string_view text, const std::array<std::string_view, count
   return false;
 }
 
-// The driver's 12040 is CUDA 12.4.
+// The driver reports CUDA 12.4 as 12040.
 std::string cudaVersion(const std::string& number) {
   if (number.size() < 4 || number.size() > 6 ||
       number.find_first_not_of("0123456789") != std::string::npos)
@@ -95,7 +95,7 @@ std::string cudaVersion(const std::string& number) {
   return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
 }
 
-// The links in libtorch's advice lead to nothing that helps here.
+// The links in libtorch's advice do not help here.
 std::string unavailable(std::string_view message) {
   const std::string_view line = withoutAdvice(message);
   if (contains(line, "Found no NVIDIA driver")) return "no NVIDIA driver works on this system";

@@ -1,4 +1,4 @@
-// CUDA's faults as users need them. libtorch tells most of them by texts alone.
+// CUDA errors as users need them. libtorch identifies most of them only by their messages.
 #pragma once
 
 #include <optional>
@@ -9,7 +9,7 @@
 
 namespace torchformer::bind {
 
-// Code and message for what libtorch says of CUDA; null for all else.
+// Code and message for libtorch's errors of CUDA; null for all others.
 std::optional<ErrorReport> describeCudaFault(std::string_view message);
 
 }  // namespace torchformer::bind

@@ -1,5 +1,5 @@
-// Faults on purpose: `npm run test:asan` has to see them reported before it believes that a run
-// without a report means anything. Sanitized builds alone have this file.
+// Deliberate faults: `npm run test:asan` first checks that they are reported, since otherwise a run
+// without reports would mean nothing. Only sanitized builds contain this file.
 #include "deliberate_fault.h"
 
 #include <limits>
@@ -11,11 +11,11 @@
 namespace torchformer::bind {
 namespace {
 
-// One element behind the end of a block on the heap.
+// Reads one element past the end of a heap block.
 Napi::Value readOutOfBounds(const Napi::CallbackInfo& info) {
   const std::vector<int> values(4, 1);
   const int* start = values.data();
-  // An index that the compiler cannot know.
+  // The compiler must not know the index.
   return Napi::Number::New(info.Env(), start[integerOf(info[0], "index")]);
 }
 

@@ -1,4 +1,4 @@
-// What sanitized builds export to show that the sanitizers are at work.
+// Functions of sanitized builds that show that the sanitizers work.
 #pragma once
 
 #include <napi.h>

@@ -1,6 +1,6 @@
-// GPUs: how many there are and why none, their memory, waiting for them, TF32. All of it goes
-// through what libtorch_cpu and c10 offer for any device, so that the addon needs no CUDA library;
-// only the name of a GPU has to be asked of the driver itself.
+// GPUs: how many there are or why there are none, their memory, synchronization, TF32. This uses
+// only the device-independent functions of libtorch_cpu and c10, so that the addon needs no CUDA
+// library; only the name of a GPU comes from the driver itself.
 #include "devices.h"
 
 #include <ATen/Context.h>
@@ -22,7 +22,7 @@ namespace {
 
 constexpr auto kCuda = c10::DeviceType::CUDA;
 
-// What libtorch says when it is made to start CUDA; null when it starts.
+// The error of libtorch when CUDA is initialized; null if this succeeds.
 std::optional<std::string> startingFault() {
   try {
     at::globalContext().lazyInitDevice(kCuda);
@@ -32,9 +32,9 @@ std::optional<std::string> startingFault() {
   }
 }
 
-// `opened`: whether the CUDA library is in the process. `problem`: why no GPU can be used though it
-// is. libtorch counts once in a process, and tells then of a driver that is too old in a warning;
-// starting CUDA tells it again.
+// `opened`: whether the CUDA library is loaded. `problem`: why no GPU can be used although it is.
+// libtorch counts GPUs once per process, and only then warns about a driver that is too old;
+// initializing CUDA reports it again.
 Napi::Value cudaStatus(const Napi::CallbackInfo& info) {
   std::vector<std::string> warnings;
   const WarningCollector collector(warnings);
@@ -49,7 +49,7 @@ Napi::Value cudaStatus(const Napi::CallbackInfo& info) {
   return result;
 }
 
-// The number of a GPU that is there, with CUDA started.
+// The index of an existing GPU, with CUDA initialized.
 c10::DeviceIndex deviceOf(const Napi::CallbackInfo& info) {
   const int64_t index = integerOf(info[0], "device");
   const int devices = at::detail::getCUDAHooks().deviceCount();
@@ -108,8 +108,8 @@ Napi::Value cudaSynchronizeAsync(const Napi::CallbackInfo& info) {
   });
 }
 
-// The driver's C interface is the same in all versions of CUDA, which the runtime's structures are
-// not; it counts devices as the runtime does, CUDA_VISIBLE_DEVICES included.
+// Unlike the runtime's structures, the driver's C interface is the same in all versions of CUDA. It
+// numbers devices as the runtime does, including CUDA_VISIBLE_DEVICES.
 class Driver {
  public:
   explicit Driver(const std::string& library) : library_(library.c_str()) {
@@ -166,7 +166,7 @@ Napi::Value cudaDeviceFacts(const Napi::CallbackInfo& info) {
 
 Napi::Value setTf32(const Napi::CallbackInfo& info) {
   const bool allowed = boolOf(info[0], "allowed");
-  // It warns that another way of setting it is to come.
+  // It warns that this setting is deprecated.
   std::vector<std::string> warnings;
   const WarningCollector collector(warnings);
   at::globalContext().setAllowTF32CuBLAS(allowed);

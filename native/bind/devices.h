@@ -1,4 +1,4 @@
-// What the addon tells of GPUs and asks of them.
+// The addon's functions for GPUs.
 #pragma once
 
 #include <napi.h>

@@ -12,13 +12,13 @@ namespace torchformer::bind {
 
 Environment::Environment(Napi::Env nodeEnvironment)
     : env(nodeEnvironment),
-      // As in PyTorch: without manualSeed no two runs draw the same numbers.
+      // As in PyTorch, the seed is random unless manualSeed is called.
       generator(at::detail::createCPUGenerator(c10::detail::getNonDeterministicRandom())),
       threadCount(at::get_num_threads()),
       callbacks(std::make_shared<CallbackRegistry>(*this)) {}
 
 Environment::~Environment() {
-  // While everything that its last callbacks reach is still there.
+  // Before the members that its last callbacks use are destroyed.
   worker.reset();
   callbacks->close();
 }
@@ -32,7 +32,7 @@ Environment& Environment::of(Napi::Env env) {
 }
 
 void Environment::applyThreadCount() const {
-  // OpenMP keeps the count per calling thread, so the thread remembers what it has set last.
+  // OpenMP has a count per calling thread, so each thread remembers the last value that it set.
   thread_local int applied = 0;
   if (applied != threadCount) {
     at::set_num_threads(threadCount);

@@ -1,7 +1,7 @@
-// What one Node environment (the main thread or a worker) owns on the native side: the TypeScript
-// classes, the table of live tensors, the random generator, the thread count and the native
-// thread for async ops. It lives in the addon's instance data, never in a C++ static: a process
-// can have many environments.
+// The native data of one Node environment (the main thread or a worker): the TypeScript classes,
+// the table of live tensors, the random generator, the thread count and the native thread for async
+// ops. It is stored in the addon's instance data, not in a C++ static, because a process can have
+// many environments.
 #pragma once
 
 #include <ATen/core/Generator.h>
@@ -35,9 +35,9 @@ struct Environment {
   static Environment& of(Napi::Env env);
 
   void applyThreadCount() const;
-  // Frees the JS functions of hooks and graphs that are gone.
+  // Frees the JS functions of hooks and graphs that no longer exist.
   void collectCallbacks() const;
-  // Hands libtorch's warnings to TypeScript, which shows each text once.
+  // Passes libtorch's warnings to TypeScript, which shows each message once.
   void showWarnings(const std::vector<std::string>& messages) const;
   // Runs native work on the event loop's thread.
   template <typename Work>
@@ -54,21 +54,21 @@ struct Environment {
   Worker& asyncWorker();
 
   Napi::Env env;
-  // Makes a Tensor of the number of its slot.
+  // Creates the Tensor for a slot number.
   Napi::FunctionReference makeTensor;
-  // The number of a Tensor's slot, 0 if it is disposed of, -1 for all that is no Tensor.
+  // The slot number of a Tensor, 0 if it is disposed of, -1 for any other value.
   Napi::FunctionReference slotOf;
   Napi::FunctionReference errorClass;
   Napi::FunctionReference floatScalarClass;
   Napi::FunctionReference warn;
-  // Gives a function that calls another one in the async context that is current now.
+  // Returns a function that calls another one in the current async context.
   Napi::FunctionReference captureContext;
   TensorTable tensors;
-  // Lies in `frameBuffer`.
+  // In the memory of `frameBuffer`.
   CallFrame* frame = nullptr;
   Napi::Reference<Napi::ArrayBuffer> frameBuffer;
   torch::jit::Stack spareStack;
-  // By their address.
+  // Keyed by their addresses.
   std::unordered_map<const void*, ReportedStorage> reportedStorages;
   int64_t reportedBytes = 0;
   at::Generator generator;
@@ -77,7 +77,7 @@ struct Environment {
   std::shared_ptr<CallbackRegistry> callbacks;
   // Whether the event loop's thread waits for a backward pass, which may run on other threads.
   std::atomic<bool> loopWaitsForBackward{false};
-  // What a JS function threw that the backward pass had called.
+  // The error of a JS function that the backward pass called.
   std::optional<Napi::Error> callbackError;
   // Bound ops live as long as the environment: async jobs hold plain pointers to them, and there
   // are a few thousand at most.

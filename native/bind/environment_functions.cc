@@ -1,4 +1,4 @@
-// The addon's functions on the environment: classes, random state, threads, versions.
+// The addon's functions for the environment: classes, random state, threads, versions.
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/Context.h>
 #include <ATen/Version.h>

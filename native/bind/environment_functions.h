@@ -1,4 +1,4 @@
-// The addon's functions on the environment.
+// The addon's functions for the environment.
 #pragma once
 
 #include <napi.h>

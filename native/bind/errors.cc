@@ -18,7 +18,7 @@ struct MessageRule {
   const char* code;
 };
 
-// libtorch has few exception classes; the kind of most faults shows in the message only.
+// libtorch has few exception classes; most errors can be told apart only by their messages.
 constexpr std::array kMessageRules = {
     MessageRule{"can't allocate memory", "ERR_OUT_OF_MEMORY"},
     MessageRule{"out of memory", "ERR_OUT_OF_MEMORY"},
@@ -51,7 +51,7 @@ bool debugging() {
   return value != nullptr && *value != '\0';
 }
 
-// Ops of native/core put their code in front: "[ERR_SHAPE] attention: ...".
+// Messages of the ops in native/core begin with their code: "[ERR_SHAPE] attention: ...".
 bool takeCodePrefix(std::string& message, std::string& code) {
   if (message.rfind("[ERR_", 0) != 0) return false;
   const size_t end = message.find(']');
@@ -68,8 +68,8 @@ std::string codeOfMessage(std::string_view message, const char* otherwise) {
   return otherwise;
 }
 
-// What libtorch adds for its own developers helps nobody here: the place of the check in front,
-// the list of backends behind.
+// Removes what libtorch adds for its own developers: the location of the check at the start, the
+// list of backends at the end.
 void trimForReaders(std::string& message) {
   constexpr std::string_view kCheckPlace = "[enforce fail at ";
   if (message.rfind(kCheckPlace, 0) == 0) {
@@ -111,7 +111,7 @@ ErrorReport describeException(const std::exception_ptr& exception) {
     return describeTorchError(error, "ERR_INDEX");
   } catch (const c10::NotImplementedError& error) {
     const std::string code = codeOfMessage(error.what_without_backtrace(), "ERR_NOT_IMPLEMENTED");
-    // A kernel that is missing for a shape or dtype is missing first of all.
+    // A kernel that is missing for a shape or dtype is above all a missing kernel.
     return describeTorchError(
         error, code == "ERR_CUDA_UNAVAILABLE" ? "ERR_CUDA_UNAVAILABLE" : "ERR_NOT_IMPLEMENTED");
   } catch (const c10::Error& error) {

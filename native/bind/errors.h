@@ -1,5 +1,5 @@
-// Exceptions become JS errors here and nowhere else. No C++ exception may leave a Node-API
-// callback: it would end the process.
+// Exceptions are converted to JS errors only here. No C++ exception may leave a Node-API callback,
+// because it would end the process.
 #pragma once
 
 #include <napi.h>
@@ -12,7 +12,7 @@ namespace torchformer::bind {
 
 struct Environment;
 
-// A fault found by the bridge itself; `code` is one of TorchError's.
+// An error of the bridge itself; `code` is one of TorchError's codes.
 class BridgeError : public std::exception {
  public:
   BridgeError(std::string code, std::string message)
@@ -25,7 +25,7 @@ class BridgeError : public std::exception {
   std::string message_;
 };
 
-// A JS function that the backward pass called has thrown; the error itself waits in
+// A JS function that the backward pass called has thrown; its error is in
 // Environment::callbackError.
 class CallbackFailed : public std::exception {
  public:
@@ -37,12 +37,12 @@ struct ErrorReport {
   std::string message;
 };
 
-// Code and one-paragraph message of any C++ exception; libtorch's stack only if TORCHFORMER_DEBUG
-// is set.
+// Code and one-paragraph message of any C++ exception, with libtorch's stack only if
+// TORCHFORMER_DEBUG is set.
 ErrorReport describeException(const std::exception_ptr& exception);
 
-// The JS error for any C++ exception: a TorchError (a plain Error with a code before
-// `initialize`), or the JS exception itself that came through native code.
+// The JS error for any C++ exception: a TorchError (before `initialize`, an Error with a code), or
+// the original JS exception if it passed through native code.
 Napi::Error makeError(Napi::Env env, const std::exception_ptr& exception);
 
 // Every callback of the addon goes through this wrapper.
@@ -60,7 +60,7 @@ void exportFunction(Napi::Object exports, const char* name) {
   exports.Set(name, Napi::Function::New<guarded<callback>>(exports.Env(), name));
 }
 
-// For the few Node-API functions that are called without their C++ wrapper.
+// For Node-API functions that are called without their C++ wrappers.
 inline void check(napi_env env, napi_status status) {
   if (status != napi_ok) throw Napi::Error::New(env);
 }

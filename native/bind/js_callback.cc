@@ -93,7 +93,7 @@ variable_list JsCallback::callOnLoop(const variable_list& gradients) const {
     outcome.Get("done").As<Napi::Function>().Call({});
     return results;
   } catch (const Napi::Error& error) {
-    // A JS error must not travel through the engine's threads: it waits here.
+    // A JS error must not pass through the engine's threads, so it is stored here.
     environment.callbackError = error;
     throw CallbackFailed();
   }
@@ -102,8 +102,8 @@ variable_list JsCallback::callOnLoop(const variable_list& gradients) const {
 variable_list JsCallback::operator()(const variable_list& gradients) const {
   if (registry_->isLoopThread()) return callOnLoop(gradients);
   Environment& environment = registry_->environment();
-  // On a GPU, and in a pass within a pass, the engine runs on threads of its own while the caller
-  // of backward() waits.
+  // On a GPU, and in nested passes, the engine runs on its own threads while the caller of
+  // backward() waits.
   if (environment.loopWaitsForBackward && !Worker::isWorkerThread()) {
     throw BridgeError("ERR_NATIVE",
                       "a JavaScript gradient hook would wait for the thread that waits for its "
@@ -148,15 +148,15 @@ Napi::Value registerHook(const Napi::CallbackInfo& info) {
 
 Napi::Value removeHook(const Napi::CallbackInfo& info) {
   const TensorSlot* slot = slotOf(Environment::of(info.Env()), info[0]);
-  // With its tensor disposed of, the hook has gone already.
+  // If its tensor is disposed of, the hook is already removed.
   if (slot != nullptr && !slot->isFree()) {
     slot->tensor.remove_hook(static_cast<unsigned>(integerOf(info[1], "hook")));
   }
   return info.Env().Undefined();
 }
 
-// Newer versions of libtorch count references to a node inside of it; 2.11 leaves that to
-// shared_ptr, with a deleter that takes long graphs apart without recursion.
+// In newer versions of libtorch, nodes have their own reference count; in 2.11 they are held by
+// shared_ptr, with a deleter that frees long graphs without recursion.
 template <class T, class... Arguments>
 auto makeNode(Arguments&&... arguments) {
   if constexpr (std::is_base_of_v<c10::intrusive_ptr_target, torch::autograd::Node>) {
@@ -167,7 +167,7 @@ auto makeNode(Arguments&&... arguments) {
   }
 }
 
-// The node of a function whose backward is JS.
+// The graph node of a function whose backward is JS.
 class JsNode final : public torch::autograd::Node {
  public:
   JsNode(Environment& environment, std::string name, Napi::Function call, Napi::Function release)
@@ -205,7 +205,7 @@ Napi::Value attachBackward(const Napi::CallbackInfo& info) {
   node->set_next_edges(torch::autograd::collect_next_edges(inputs));
   const Napi::Array results = Napi::Array::New(info.Env(), outputs.size());
   for (size_t i = 0; i < outputs.size(); i++) {
-    // An output may be an input or a view of one: the history goes on a tensor of its own.
+    // An output may be an input or a view of one, so the history is set on a detached tensor.
     at::Tensor output = outputs[i].detach();
     if (torch::autograd::isDifferentiableType(output.scalar_type())) {
       torch::autograd::set_history(output, node);

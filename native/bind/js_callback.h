@@ -1,8 +1,8 @@
-// JS functions that the backward pass calls: gradient hooks and functions with their own backward.
+// JS functions that the backward pass calls: gradient hooks and functions with a custom backward.
 //
 // A backward pass may run on the event loop's thread, on the environment's native thread or, with
-// CUDA, on a thread of the autograd engine; graphs are freed on any of them. JS runs on the event
-// loop's thread alone, and references to it are made and deleted there.
+// CUDA, on a thread of the autograd engine; graphs are freed on any of them. JS runs only on the
+// event loop's thread, where references to it must also be created and deleted.
 #pragma once
 
 #include <napi.h>
@@ -31,7 +31,7 @@ class CallbackRegistry {
   explicit CallbackRegistry(Environment& environment);
   size_t add(Napi::Function call, Napi::Function release);
   const Entry& entry(size_t id) const;
-  // Deletes the references of callbacks that are gone.
+  // Deletes the references of callbacks that no longer exist.
   void collect();
   void close();
 
@@ -51,7 +51,7 @@ class CallbackRegistry {
   bool closed_ = false;
 };
 
-// One JS function `(gradients) => { results, done }`. `done` is called once the results are read.
+// A JS function `(gradients) => { results, done }`. `done` is called after the results are read.
 class JsCallback {
  public:
   // On the event loop's thread. `release` is called there when the callback is no longer needed.
@@ -60,7 +60,7 @@ class JsCallback {
   JsCallback(const JsCallback&) = delete;
   JsCallback& operator=(const JsCallback&) = delete;
 
-  // On any thread; waits for the event loop where that is another one. A result may be undefined.
+  // On any thread; waits for the event loop if that is another thread. Results may be undefined.
   torch::autograd::variable_list operator()(const torch::autograd::variable_list& gradients) const;
   void release();
 

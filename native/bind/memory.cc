@@ -17,8 +17,8 @@ namespace {
 
 std::atomic<int64_t> nativeBytes{0};
 
-// JS handles do not show what the autograd graph keeps for the backward pass; libtorch's
-// allocations do. libtorch's own memory does the work, this only counts.
+// JS handles do not show what the autograd graph saves for the backward pass, but libtorch's
+// allocations do. This only counts; libtorch's own allocator does the work.
 class CountingAllocator final : public c10::Allocator {
  public:
   c10::DataPtr allocate(size_t size) override {

@@ -1,11 +1,11 @@
-// How much memory tensors hold, seen from JS and seen from libtorch.
+// Memory of tensors, as seen by JS and by libtorch.
 #pragma once
 
 #include <napi.h>
 
 namespace torchformer::bind {
 
-// Puts a counting allocator in front of libtorch's for the CPU, once per process.
+// Wraps libtorch's CPU allocator in one that counts, once per process.
 void countNativeBytes();
 
 void exportMemoryFunctions(Napi::Object exports);

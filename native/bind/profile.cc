@@ -1,5 +1,5 @@
-// Time by op, through libtorch's own observer (at::RecordFunction): every op that the dispatcher
-// runs, ours, ATen's and those of the backward pass, on all threads of the process.
+// Time per op, measured with libtorch's own observer (at::RecordFunction): all ops that the
+// dispatcher runs, ours, ATen's and those of the backward pass, on all threads of the process.
 #include "profile.h"
 
 #include <ATen/record_function.h>
@@ -19,7 +19,7 @@ using Clock = std::chrono::steady_clock;
 
 struct Total {
   int64_t calls = 0;
-  Clock::duration self{};  // without the ops called inside
+  Clock::duration self{};  // without nested ops
 };
 
 /// One profile at a time: the observer sees the whole process.
@@ -35,7 +35,7 @@ Profile& profile() {
   return *instance;
 }
 
-/// An op that is running. Those of one thread are nested.
+/// A running op. The running ops of one thread are nested.
 struct Running : at::ObserverContext {
   Clock::time_point start;
   Clock::duration inside{};

@@ -1,4 +1,4 @@
-// Time by op, through libtorch's own observer.
+// Time per op, measured with libtorch's own observer.
 #pragma once
 
 #include <napi.h>

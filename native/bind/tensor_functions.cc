@@ -1,4 +1,4 @@
-// The addon's functions on single tensors: data in and out, properties, gradients, dispose.
+// The addon's functions for single tensors: data in and out, properties, gradients, dispose.
 #include <ATen/Functions.h>
 #include <torch/csrc/autograd/function.h>
 
@@ -40,7 +40,7 @@ Bytes bytesOf(const Napi::Value& view) {
                     "data must be a typed array or DataView, got " + describeValue(view));
 }
 
-// Elements of the shape; an overflow is a shape fault, not a wrong small number.
+// The number of elements of a shape; an overflow throws instead of giving a wrong number.
 int64_t countElements(const std::vector<int64_t>& shape) {
   int64_t count = 1;
   bool overflow = false;
@@ -67,7 +67,7 @@ Napi::Value fromBytes(const Napi::CallbackInfo& info) {
   }
   const int64_t count = countElements(shape);
   const size_t itemSize = c10::elementSize(*dtype);
-  // A division, since the product could overflow.
+  // A division, because the product could overflow.
   if (bytes.size % itemSize != 0 || bytes.size / itemSize != static_cast<size_t>(count)) {
     throw BridgeError("ERR_SHAPE", "data has " + std::to_string(bytes.size) + " bytes, but " +
                                        std::to_string(count) + " elements of " + dtypeName +

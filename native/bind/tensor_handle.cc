@@ -17,10 +17,10 @@ void reportBytes(Environment& environment, ReportedStorage& reported, int64_t by
   reported.bytes = bytes;
 }
 
-// Tells the collector of memory that it cannot see, a storage once, for as long as any slot has a
-// tensor of it. Without that it would take a JS object of some ten bytes for all there is to free.
+// Reports memory to the garbage collector, each storage once, for as long as any slot has a tensor
+// of it. Otherwise the collector would see only the few bytes of the JS object.
 void reportStorage(Environment& environment, TensorSlot& slot) {
-  // Below this size a report costs more than it tells.
+  // Below this size, a report costs more than it is worth.
   constexpr size_t kSmallest = 4096;
   if (!slot.tensor.has_storage()) return;
   const c10::Storage& storage = slot.tensor.storage();
@@ -73,8 +73,8 @@ Napi::Value wrapTensor(Environment& environment, at::Tensor tensor) {
 }
 
 TensorSlot* slotOf(Environment& environment, const Napi::Value& value) {
-  // Only the class itself can read its private field. Without the wrappers of node-addon-api,
-  // which make a scope of handles: this is called for every tensor in a list.
+  // Only the class itself can read its private field. The wrappers of node-addon-api, which open a
+  // handle scope, are not used because this is called for every tensor in a list.
   napi_env env = environment.env;
   napi_value argument = value;
   napi_value number = nullptr;

@@ -1,4 +1,4 @@
-// The tie between JS Tensor objects and native tensors.
+// The connection between JS Tensor objects and native tensors.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -12,26 +12,26 @@ namespace torchformer::bind {
 
 struct Environment;
 
-// Puts `tensor` (which is defined) into the table; returns the number for its JS object.
+// Adds `tensor` (which must be defined) to the table; returns the slot number for its JS object.
 int64_t holdTensor(Environment& environment, at::Tensor tensor);
 
-// For a slot whose tensor may have another storage than before, or one of another size.
+// Updates the report of a slot whose tensor may have another storage, or one of another size.
 void updateReport(Environment& environment, TensorSlot& slot);
 
-// Frees a native tensor now. Harmless for a slot that is free.
+// Frees a native tensor immediately. Does nothing for a free slot.
 void releaseTensor(Environment& environment, int64_t number);
 
-// A new JS Tensor around `tensor` (which is defined).
+// Creates a JS Tensor for `tensor` (which must be defined).
 Napi::Value wrapTensor(Environment& environment, at::Tensor tensor);
 
-// Null if `value` is no Tensor of this environment; a free slot if it has been disposed of.
+// Null if `value` is not a Tensor of this environment; a free slot if it has been disposed of.
 TensorSlot* slotOf(Environment& environment, const Napi::Value& value);
 
-// The tensor behind `value`; BridgeError ERR_DISPOSED or ERR_ARGUMENT naming `what`.
+// The tensor of `value`; throws BridgeError ERR_DISPOSED or ERR_ARGUMENT naming `what`.
 const at::Tensor& tensorOf(Environment& environment, const Napi::Value& value, const char* what);
 
-// The tensors of an array, undefined ones for null; BridgeError naming `what`, or `element` for
-// what is in it.
+// The tensors of an array, undefined ones for null; throws BridgeError naming `what`, or `element`
+// for its elements.
 std::vector<at::Tensor> tensorsOf(Environment& environment, const Napi::Value& array,
                                   const char* what, const char* element);
 

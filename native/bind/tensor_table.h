@@ -1,7 +1,6 @@
 // The native tensors of one environment, each in a numbered slot. A JS Tensor holds the number in a
-// private field, which no other code can read or write, so a number that comes in is a good one
-// for as long as the object lives: no object has to be unwrapped, and none is tied to native
-// memory by the collector.
+// private field, which no other code can read or write, so the number is valid for as long as the
+// object lives. Objects need not be unwrapped, and the collector ties none to native memory.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -13,20 +12,20 @@
 
 namespace torchformer::bind {
 
-// A storage that the collector of JS objects was told about, once for all tensors that share it.
+// A storage that was reported to the garbage collector, once for all tensors that share it.
 struct ReportedStorage {
   const void* storage;
   int64_t bytes = 0;
-  // Slots whose tensor has it.
+  // Number of slots whose tensor has this storage.
   int64_t slots = 0;
 };
 
 struct TensorSlot {
   // Undefined in a free slot.
   at::Tensor tensor;
-  // The storage as the collector knows it; null if it is small.
+  // The storage as it was reported to the collector; null if it is small.
   ReportedStorage* reported = nullptr;
-  // The JS object that `grad` has given last, weakly: the same gradient is the same object.
+  // A weak reference to the last result of `grad`, so that the same gradient is the same object.
   c10::TensorImpl* gradientImpl = nullptr;
   Napi::ObjectReference gradientObject;
 
@@ -35,12 +34,12 @@ struct TensorSlot {
 
 class TensorTable {
  public:
-  // Slot 0 is the one of all disposed tensors, always free.
+  // Slot 0 is the slot of all disposed tensors, and is always free.
   static constexpr int64_t kDisposed = 0;
 
   TensorTable() { slots_.emplace_back(); }
 
-  // Takes a tensor that is defined; returns the number of its slot.
+  // Adds a tensor, which must be defined; returns its slot number.
   int64_t add(at::Tensor tensor) {
     live_++;
     if (free_.empty()) {
@@ -53,7 +52,7 @@ class TensorTable {
     return number;
   }
 
-  // Null for a number outside the table. References stay good when slots are added.
+  // Null for a number outside the table. References stay valid when slots are added.
   TensorSlot* find(int64_t number) {
     const bool known = number >= 0 && number < static_cast<int64_t>(slots_.size());
     return known ? &slots_[number] : nullptr;

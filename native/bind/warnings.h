@@ -1,4 +1,4 @@
-// libtorch's warnings, which go to standard error by default, as many times as they come.
+// Collects libtorch's warnings, which by default are all printed to standard error.
 #pragma once
 
 #include <c10/util/Exception.h>
@@ -8,15 +8,16 @@
 
 namespace torchformer::bind {
 
-// While it lives, warnings of this thread are collected instead of printed.
+// While this exists, warnings of this thread are collected instead of printed.
 class WarningCollector final : public c10::WarningHandler {
  public:
   explicit WarningCollector(std::vector<std::string>& messages)
       : messages_(messages), guard_(this) {}
 
   void process(const c10::Warning& warning) override {
-    // Of a driver that does not work, by whoever counts the GPUs first, be it to seed generators:
-    // programs that compute on the CPU need not hear of it, and cuda.unavailableReason() has it.
+    // The warning about a driver that does not work comes when the GPUs are first counted, for
+    // example to seed generators. Programs on the CPU do not need it, and cuda.unavailableReason()
+    // returns it.
     if (warning.msg().rfind("CUDA initialization: ", 0) == 0) return;
     messages_.push_back(warning.msg());
   }

@@ -14,13 +14,13 @@ namespace {
 
 thread_local bool onWorkerThread = false;
 
-// Stops what still runs when the process exits past the JS listener: Node runs no clean-up hooks of
-// the main thread on process.exit and after uncaught errors. Made after libtorch was loaded, so it
-// goes before libtorch's static objects.
+// Stops running workers if the process exits without the JS listener: Node.js runs no clean-up
+// hooks of the main thread on process.exit and after uncaught errors. Created after libtorch was
+// loaded, so it is destroyed before libtorch's static objects.
 class RunningWorkers {
  public:
   static RunningWorkers& instance() {
-    // The objects that a backward pass makes at its first use have to be there before.
+    // The static objects that a backward pass creates on first use must be created before this one.
     torch::autograd::Engine::get_default_engine();
     at::accelerator::getAccelerator(false);
     static RunningWorkers workers;
@@ -68,13 +68,13 @@ struct Worker::Pending : LoopTask {
 
   Job job;
   Napi::Promise::Deferred deferred;
-  // Grad mode and its like are thread-local and start anew on a thread: bring the caller's.
+  // The caller's grad mode and similar state, which is thread-local.
   at::ThreadLocalState state;
   std::exception_ptr failure = nullptr;
   std::vector<std::string> warnings;
 };
 
-// A call that a thread waits for. The state is shared: whichever side ends first leaves it.
+// A call that a thread waits for. The state is shared, because either side may end first.
 struct Worker::LoopCall : LoopTask {
   struct State {
     std::function<void()> call;
@@ -195,7 +195,7 @@ void Worker::run() {
     } catch (...) {
       pending->failure = std::current_exception();
     }
-    // A function that is closing must not be called again.
+    // A closing function must not be called again.
     open = loop_.BlockingCall(pending.get()) == napi_ok;
     if (open) static_cast<void>(pending.release());
   }
@@ -204,11 +204,11 @@ void Worker::run() {
 
 void Worker::onLoop(Napi::Env env, Napi::Function, Worker* worker, LoopTask* task) {
   const std::unique_ptr<LoopTask> owned(task);
-  // Without an environment nobody is left to hear of it.
+  // There is no environment if it has ended.
   if (static_cast<napi_env>(env) != nullptr) owned->run(*worker);
 }
 
-// Not by Napi::AsyncContext: with it AsyncLocalStorage has no value from Node.js 24 on.
+// Napi::AsyncContext is not used, because AsyncLocalStorage has no value in it since Node.js 24.
 void Worker::inContext(const std::function<void()>& call) {
   bool hasRun = false;
   const auto run = [&](const Napi::CallbackInfo&) {
@@ -218,7 +218,7 @@ void Worker::inContext(const std::function<void()>& call) {
   try {
     contexts_.front().Call({Napi::Function::New(environment_.env, run)});
   } catch (const Napi::Error&) {
-    // A thread that is being terminated runs no JS.
+    // A terminating thread runs no JS.
   }
   if (!hasRun) call();
 }
@@ -234,7 +234,7 @@ void Worker::settle(Pending& pending) {
       pending.failure = std::current_exception();
     }
   }
-  // An exception that left this callback would leave the promise unsettled for ever.
+  // If an exception left this callback, the promise would never settle.
   napi_value reason = env.Undefined();
   try {
     reason = makeError(env, pending.failure).Value();

@@ -1,10 +1,10 @@
-/* The first native code of the package: opens libtorch by absolute path, before the addon that is
- * linked against it is loaded. It needs no libtorch itself, so it can say what is wrong when there
- * is none or the wrong one.
+/* The first native code of the package: opens libtorch by absolute path before loading the addon
+ * that is linked against it. It does not need libtorch itself, so it can report a missing or wrong
+ * libtorch.
  *
- * Why not let the dynamic linker find libtorch: package managers lay out folders in ways that no
- * relative RUNPATH covers, and the folder is the user's choice. glibc satisfies the addon's
- * "libtorch_cpu.so" from the library of that name that is already open.
+ * The dynamic linker is not used to find libtorch, because package managers lay out folders in ways
+ * that no relative RUNPATH covers, and the user may choose the folder. glibc resolves the addon's
+ * "libtorch_cpu.so" to the library of that name that is already open.
  */
 #include <node_api.h>
 #include <stdio.h>
@@ -24,7 +24,7 @@ static napi_value fail(napi_env env, const char* code, const char* message) {
   return NULL;
 }
 
-/* Copies a string argument; false and a pending TypeError when it is none or too long. */
+/* Copies a string argument; false and a pending TypeError if it is not a string or too long. */
 static bool string_argument(napi_env env, napi_value value, char* target) {
   size_t length = 0;
   if (napi_get_value_string_utf8(env, value, NULL, 0, &length) != napi_ok) {
@@ -54,23 +54,23 @@ static bool set_uint64(napi_env env, napi_value object, const char* key,
 
 /* ---- opening -------------------------------------------------------------------------------- */
 
-/* Both variables are read once, when the libraries are opened. C's environment, because
- * `process.env` of a worker thread is a copy that native code never sees. */
+/* Both variables are read once, when the libraries are opened. They are set in the C environment,
+ * because `process.env` of a worker thread is a copy that native code does not see. */
 static void prepare_environment(void) {
   /* Idle OpenMP threads spin for a while before they sleep. The default (300,000) makes a parallel
-   * loop many times slower when another process uses the same cores. A linear of 480x128x128 on two
-   * cores, mean: 0.11 ms with 1,000 and with 300,000 alone, 0.15 ms with 0; beside busy processes
-   * 0.5 ms with 1,000, 2 ms with 10,000, 8 ms with 300,000. */
+   * loop many times slower if another process uses the same cores. Mean time of a linear layer of
+   * 480x128x128 on two cores: alone, 0.11 ms with 1,000 and with 300,000, 0.15 ms with 0; beside
+   * busy processes, 0.5 ms with 1,000, 2 ms with 10,000, 8 ms with 300,000. */
   if (getenv("GOMP_SPINCOUNT") == NULL && getenv("OMP_WAIT_POLICY") == NULL) {
     system_set_default("GOMP_SPINCOUNT", "1000");
   }
-  /* Huge pages for big buffers: a fresh 300 MB gradient costs a fifth of the page faults. */
+  /* Huge pages for large buffers: a new 300 MB gradient causes a fifth of the page faults. */
   system_set_default("THP_MEM_ALLOC_ENABLE", "1");
 }
 
-/* A library of this name from another folder would win silently over ours: refuse. The process is
- * asked, not a variable of ours: a second copy of this package, or another package with a libtorch
- * of its own, would not see the variable. */
+/* A loaded library of this name from another folder would silently replace ours, so it is an error.
+ * This checks the libraries of the process rather than a variable, which other copies of this
+ * package, or other packages with their own libtorch, would not set. */
 static bool other_copy_in_process(const char* folder, const char* name, char* message) {
   char loaded[PATH_SIZE];
   char wanted[PATH_SIZE + 64];
@@ -85,7 +85,7 @@ static bool other_copy_in_process(const char* folder, const char* name, char* me
   return true;
 }
 
-/* Code of the failure, or NULL. `*abi` is 0 when the library does not tell. */
+/* Returns the error code, or NULL. `*abi` is 0 if the library does not report it. */
 static const char* open_libtorch(const char* folder, unsigned long long* abi, char* message) {
   if (other_copy_in_process(folder, system_c10, message) ||
       other_copy_in_process(folder, system_torch_cpu, message)) {
@@ -109,7 +109,7 @@ static const char* open_libtorch(const char* folder, unsigned long long* abi, ch
 
 /* open(folder, withCuda) → { abi, cuda, cudaError? }
  * Throws ERR_NATIVE_LOAD (cannot be opened, or another copy is open) or ERR_LIBTORCH_VERSION.
- * A CUDA library that does not open is no error here: the caller knows whether it was a wish. */
+ * A CUDA library that does not open is not an error: the caller knows whether it is required. */
 static napi_value open_entry(napi_env env, napi_callback_info info) {
   size_t count = 2;
   napi_value arguments[2];
@@ -141,7 +141,7 @@ static napi_value open_entry(napi_env env, napi_callback_info info) {
   return result;
 }
 
-/* loaded() → the CPU library of libtorch that is in this process, or null. */
+/* loaded() → the path of the CPU library of libtorch in this process, or null. */
 static napi_value loaded_entry(napi_env env, napi_callback_info info) {
   (void)info;
   napi_value result;
@@ -190,9 +190,9 @@ static napi_value library_entry(napi_env env, napi_callback_info info) {
 
 /* ---- swapping two folders ------------------------------------------------------------------- */
 
-/* exchange(a, b) → null, or the name of the error (ENOSYS and EINVAL: this system or file system
- * cannot; the caller has another way). Both paths change places in one step, so a reader sees the
- * old folder or the new one, never none. */
+/* exchange(a, b) → null, or the name of the error (ENOSYS and EINVAL: not supported by this system
+ * or file system; the caller has a fallback). The paths are swapped atomically, so that at any time
+ * both exist. */
 static napi_value exchange_entry(napi_env env, napi_callback_info info) {
   size_t count = 2;
   napi_value arguments[2], result;
@@ -229,7 +229,7 @@ NAPI_MODULE_INIT() {
       return fail(env, "ERR_NATIVE_LOAD", "the bootstrap could not define its functions");
     }
   }
-  /* Built with the same headers as the addon: what the addon expects is known without libtorch. */
+  /* Built with the same headers as the addon, so the expected version is known without libtorch. */
   set_string(env, exports, "expectedVersion", TORCH_VERSION);
   set_uint64(env, exports, "expectedAbi", TORCH_ABI_VERSION);
   return exports;

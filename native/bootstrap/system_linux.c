@@ -68,7 +68,7 @@ bool system_library_in_process(const char* name, char* found) {
 }
 
 const char* system_exchange(const char* first, const char* second) {
-  /* The system call itself: glibc has a wrapper only since 2.28. */
+  /* The system call itself, because glibc has a wrapper only since 2.28. */
   if (syscall(SYS_renameat2, AT_FDCWD, first, AT_FDCWD, second, RENAME_EXCHANGE) == 0) return NULL;
   const int number = errno;
   static const struct {
