@@ -1,9 +1,10 @@
 /**
- * The parts of seed 000. It differs from seed 001 in LayerNorm (sample deviation, eps beside it),
- * in its dropout of 0.2 everywhere, attention weights included, and in names.
+ * The parts of seed 000. It differs from seed 001 in LayerNorm (sample deviation, eps added to it),
+ * in dropout 0.2 everywhere, including attention weights, and in names.
  *
- * Its masks are as here: 0 is blocked. A mask `[B, S, S]` has the batch first; the post puts a
- * dimension before it, by which every head gets the mask of another sentence.
+ * Its masks are as in the rest of the package: 0 is blocked. In a mask `[B, S, S]` the batch comes
+ * first; the post inserts a dimension before it, so that each head gets the mask of another
+ * sentence.
  */
 import { checkInteger, checkOptions, orDefault } from '../runtime/arguments.js';
 import type { Tensor } from '../tensor/tensor.js';
@@ -22,15 +23,15 @@ import type { NormOrder } from '../nn/model/sublayerConnection.js';
 export { attention } from '../nn/attention/attention.js';
 export { clone } from '../nn/module/clones.js';
 
-/** Its norm, for other modules: `makeModel(vocabSize, { norm: seed000.norm })`. */
+/** The norm of seed 000 for other modules: `makeModel(vocabSize, { norm: seed000.norm })`. */
 export const norm = {
   /** the sample deviation, divided by dModel - 1 */
   std: 'sample',
   /** added to the deviation */
   epsPlace: 'outside',
-  /** the post's */
+  /** the post's value */
   eps: 1e-6,
-  /** scale and shift in state dicts */
+  /** names of scale and shift in state dicts */
   names: 'k/b',
 } as const satisfies NormOptions;
 
@@ -45,7 +46,7 @@ export interface LayerNormOptions {
  * dModel - 1). Keys `k` and `b`.
  */
 export class LayerNorm extends AnyLayerNorm {
-  /** @throws RangeError for dModel below 2, which has no sample deviation, or eps not above 0 */
+  /** @throws RangeError if dModel is below 2 (no sample deviation), or eps is not above 0 */
   constructor(dModel: number, options: LayerNormOptions = {}) {
     checkOptions('LayerNorm', options, ['eps']);
     super(dModel, { ...norm, eps: orDefault(options.eps, norm.eps) });
@@ -67,13 +68,13 @@ export interface SubLayerConnectionOptions {
   /** of the sublayer's result; default 0.2 (seed 000) */
   dropout?: number;
   /**
-   * `'pre'`: x + dropout(f(norm(x))), default, the line that runs in the post; `'post'`:
-   * norm(x + dropout(f(x))), the paper's (section 3.1), commented out there
+   * `'pre'` (default): x + dropout(f(norm(x))), which the post uses; `'post'`:
+   * norm(x + dropout(f(x))), as in the paper (section 3.1), which is commented out in the post
    */
   order?: NormOrder;
 }
 
-/** A residual connection around any sublayer. Keys `layer_norm.k`, `layer_norm.b`. */
+/** Residual connection around any sublayer. Keys `layer_norm.k`, `layer_norm.b`. */
 export class SubLayerConnection extends SublayerConnection {
   static override readonly stateNames: Readonly<Record<string, string>> = { norm: 'layer_norm' };
 
@@ -100,8 +101,8 @@ export class FeedForward extends PositionwiseFeedForward {
 
   /**
    * @param dModel size of the vectors
-   * @param outputDim size between the two layers; the result has dModel again
-   * @throws RangeError for sizes that are no positive integers, or dropout outside 0 to 1
+   * @param outputDim size between the two layers; the output size is dModel
+   * @throws RangeError for sizes that are not positive integers, or dropout outside 0 to 1
    */
   constructor(dModel: number, outputDim: number, options: FeedForwardOptions = {}) {
     checkOptions('FeedForward', options, ['dropout']);
@@ -113,16 +114,16 @@ export class FeedForward extends PositionwiseFeedForward {
 export interface MultiHeadAttentionOptions {
   /** of the attention weights; default 0.2 (seed 000) */
   dropout?: number;
-  /** weights of a query that may attend nothing; default `'uniform'`, as the post's -1e9 gives */
+  /** weights of a query with every key blocked; default `'uniform'`, as from the post's -1e9 */
   emptyRows?: EmptyRows;
   /** keeps the weights of the last forward in `weight`; default false */
   keepAttention?: boolean;
 }
 
 /**
- * Attention with several heads: self-attention (the same tensor three times), masked
- * self-attention (with a mask), or cross-attention (query from the decoder, key and value from
- * the encoder). Keys `linear_list.0.weight` (query) to `linear_list.3.weight` (output).
+ * Multi-head attention: self-attention (the same tensor three times), masked self-attention (with a
+ * mask), or cross-attention (query from the decoder, key and value from the encoder). Keys
+ * `linear_list.0.weight` (query) to `linear_list.3.weight` (output).
  */
 export class MultiHeadAttention extends MultiHeadedAttention {
   static override readonly stateNames: Readonly<Record<string, string>> = {
@@ -144,8 +145,8 @@ export class MultiHeadAttention extends MultiHeadedAttention {
   }
 
   /**
-   * The weights of the last forward, after dropout, `[B, numHeads, Sq, Sk]`, without graph; null
-   * unless `keepAttention`. Freed by the next forward and by `dispose()`.
+   * The weights of the last forward, after dropout, `[B, numHeads, Sq, Sk]`, detached from the
+   * graph; null unless `keepAttention` is set. Freed by the next forward and by `dispose()`.
    */
   get weight(): Tensor | null {
     return this.attn;

@@ -1,5 +1,5 @@
 /**
- * The parts of seed 002. It differs from seed 001 in that its modules hold their own norm and
+ * The parts of seed 002. It differs from seed 001 in that its modules have their own norm and
  * residual connection, in its masks (true is blocked), its positions (an exponent for each column)
  * and its dropout (after the last layer of each module, none on attention weights). Its fixed
  * sizes are the defaults here.
@@ -28,17 +28,17 @@ import { rememberRegistered } from '../nn/module/registration.js';
 const sizes = { vocabSize: 39, maxLen: 50, dModel: 32, h: 4, dFf: 64 };
 
 /**
- * Its norm, which is `torch.nn.LayerNorm`, for other modules:
+ * The norm of seed 002 for other modules, which is `torch.nn.LayerNorm`:
  * `makeModel(vocabSize, { norm: seed002.norm })`.
  */
 export const norm = {
   /** divided by dModel */
   std: 'population',
-  /** under the root, beside the variance */
+  /** added to the variance under the root */
   epsPlace: 'inside',
   /** PyTorch's default */
   eps: 1e-5,
-  /** scale and shift in state dicts */
+  /** names of scale and shift in state dicts */
   names: 'weight/bias',
 } as const satisfies NormOptions;
 
@@ -56,8 +56,8 @@ export interface AttentionOptions {
  * @param Q `[B, H, Sq, Dk]`
  * @param K `[B, H, Sk, Dk]`
  * @param V `[B, H, Sk, Dv]`
- * @param mask where it is true (or 1), the key is blocked; usually `[B, 1, Sq, Sk]`, all shapes of
- *   nn/attention/mask.ts; null: none is
+ * @param mask true (or 1) blocks the key; usually `[B, 1, Sq, Sk]`, also the other shapes of
+ *   nn/attention/mask.ts; null: no key is blocked
  * @returns `[B, Sq, H · Dv]`
  * @throws RangeError naming the shapes that do not fit, TypeError for dtypes and devices
  */
@@ -89,16 +89,16 @@ export interface MultiHeadOptions {
   dModel?: number;
   /** number of heads; must divide dModel; default 4 (seed 002) */
   h?: number;
-  /** of the result, before Q is added; default 0.1 (seed 002) */
+  /** dropout of the result, before Q is added; default 0.1 (seed 002) */
   dropout?: number;
-  /** weights of a query with every key blocked; default `'uniform'` (the post gets NaN) */
+  /** weights of a query with every key blocked; default `'uniform'` (the post returns NaN) */
   emptyRows?: EmptyRows;
 }
 
 /**
- * Q + dropout(out_fc(attention(norm(Q), norm(K), norm(V)))), one norm for the three, each with a
- * projection of its own. Keys `fc_Q.weight`, `fc_K.weight`, `fc_V.weight`, `out_fc.weight`,
- * `norm.weight`, and the biases.
+ * Q + dropout(out_fc(attention(norm(Q), norm(K), norm(V)))), with one shared norm and separate
+ * projections. Keys `fc_Q.weight`, `fc_K.weight`, `fc_V.weight`, `out_fc.weight`, `norm.weight`,
+ * and the biases.
  */
 export class MultiHead extends Module {
   static override readonly stateNames: Readonly<Record<string, string>> = {
@@ -108,17 +108,17 @@ export class MultiHead extends Module {
     outFc: 'out_fc',
   };
 
-  /** From the normed Q, `[dModel, dModel]`. In state dicts `fc_Q`. */
+  /** Projection of the normalized Q, `[dModel, dModel]`. In state dicts `fc_Q`. */
   fcQ: Linear;
-  /** From the normed K, `[dModel, dModel]`. In state dicts `fc_K`. */
+  /** Projection of the normalized K, `[dModel, dModel]`. In state dicts `fc_K`. */
   fcK: Linear;
-  /** From the normed V, `[dModel, dModel]`. In state dicts `fc_V`. */
+  /** Projection of the normalized V, `[dModel, dModel]`. In state dicts `fc_V`. */
   fcV: Linear;
-  /** Behind the heads, `[dModel, dModel]`. In state dicts `out_fc`. */
+  /** Output projection of the merged heads, `[dModel, dModel]`. In state dicts `out_fc`. */
   outFc: Linear;
-  /** One for Q, K and V. */
+  /** Shared norm of Q, K and V. */
   norm: Norm;
-  /** Of the result, before Q is added. */
+  /** Dropout of the result, before Q is added. */
   dropout: Dropout;
   /** Size of the vectors. */
   readonly dModel: number;
@@ -149,10 +149,10 @@ export class MultiHead extends Module {
    * @param Q `[B, Sq, dModel]`
    * @param K `[B, Sk, dModel]`
    * @param V `[B, Sk, dModel]`
-   * @param mask where it is true (or 1), the key is blocked; usually `[B, 1, Sq, Sk]`, all shapes
-   *   of nn/attention/mask.ts; null: none is
+   * @param mask true (or 1) blocks the key; usually `[B, 1, Sq, Sk]`, also the other shapes of
+   *   nn/attention/mask.ts; null: no key is blocked
    * @returns `[B, Sq, dModel]`
-   * @throws RangeError naming the shapes that do not fit, and for a mask of two dimensions where B
+   * @throws RangeError naming the shapes that do not fit, and for a mask of two dimensions if B
    *   equals Sq; TypeError for dtypes and devices
    */
   override forward(Q: Tensor, K: Tensor, V: Tensor, mask: Tensor | null = null): Tensor {
@@ -179,7 +179,7 @@ export class MultiHead extends Module {
   }
 }
 
-/** @throws RangeError for a mask of two dimensions that may be `[B, Sk]` and `[Sq, Sk]` */
+/** @throws RangeError for a mask of two dimensions that may be `[B, Sk]` or `[Sq, Sk]` */
 function refuseAmbiguousMask(mask: Tensor | null, Q: Tensor): void {
   if (mask === null) return;
   checkTensor('MultiHead', 'mask', mask);
@@ -187,7 +187,7 @@ function refuseAmbiguousMask(mask: Tensor | null, Q: Tensor): void {
   if (mask.ndim !== 2 || B === 1 || B !== Sq || mask.shape[0] !== B) return;
   throw new RangeError(
     `MultiHead: mask must be [B|1, Sq|1, Sk] or [B|1, H|1, Sq|1, Sk] for ${B} sequences of ${Sq} ` +
-      `queries, got ${formatShape(mask.shape)}, which may be [B, Sk] and [Sq, Sk]: ` +
+      `queries, got ${formatShape(mask.shape)}, which may be [B, Sk] or [Sq, Sk]: ` +
       'pass mask.unsqueeze(1) for the first, mask.unsqueeze(0) for the second',
   );
 }
@@ -203,9 +203,9 @@ export interface PositionEmbeddingOptions {
 }
 
 /**
- * Token vectors, unscaled, plus the table of positions in which column i has the exponent
- * i / dModel (the paper's shares one between a sine and its cosine); no dropout. The vectors start
- * as normal(0, 0.1). Keys `embed.weight`, `pe`.
+ * Token embedding, unscaled, plus the table of positions, in which column i has the exponent
+ * i / dModel (in the paper, a sine and its cosine share one); no dropout. The embedding is initialized
+ * with normal(0, 0.1). Keys `embed.weight`, `pe`.
  */
 export class PositionEmbedding extends PositionalEncoding {
   /** The table of vectors, `[vocabSize, dModel]`. */
@@ -226,9 +226,9 @@ export class PositionEmbedding extends PositionalEncoding {
   }
 
   /**
-   * @param ids int64 or int32 `[B, S]`; the post's S is always 50, here it may be less
+   * @param ids int64 or int32 `[B, S]`; in the post S is always 50, here it may be less
    * @returns `[B, S, dModel]`
-   * @throws RangeError naming an id outside the vocabulary, or S beyond the table
+   * @throws RangeError naming an id outside the vocabulary, or S if it exceeds the table
    */
   override forward(ids: Tensor): Tensor {
     checkIds('PositionEmbedding', 'ids', ids, 2);
@@ -242,26 +242,26 @@ export interface FullyConnectedOutputOptions {
   dModel?: number;
   /** size between the two layers; default 64 (seed 002) */
   dFf?: number;
-  /** after the second layer, none between; default 0.1 (seed 002) */
+  /** after the second layer only; default 0.1 (seed 002) */
   dropout?: number;
 }
 
-/** The post has the two layers at positions 0 and 2 of a Sequential, ReLU between. */
+/** In the post, the two layers are at indices 0 and 2 of a Sequential, with ReLU between them. */
 class FullyConnected extends PositionwiseFeedForward {
   static override readonly stateNames = { w1: '0', w2: '2', w3: '3' };
 }
 
 /**
- * x + dropout(fc(norm(x))), fc two layers with ReLU between. Keys `fc.0.weight`, `fc.2.weight`,
- * `norm.weight`, and the biases.
+ * x + dropout(fc(norm(x))), where fc is two layers with ReLU between them. Keys `fc.0.weight`,
+ * `fc.2.weight`, `norm.weight`, and the biases.
  */
 export class FullyConnectedOutput extends Module {
-  // A SublayerConnection would have its norm first: parameters in another order than the post's.
-  /** The two layers with ReLU between, `[…, dModel]` to the same. */
+  // Not a SublayerConnection, whose norm comes first: its parameters would be in another order.
+  /** The two layers with ReLU between them, from `[…, dModel]` to the same shape. */
   fc: PositionwiseFeedForward;
-  /** Of the input. */
+  /** Norm of the input. */
   norm: Norm;
-  /** Of the result, before the input is added. */
+  /** Dropout of the result, before the input is added. */
   dropout: Dropout;
 
   /** @throws RangeError, TypeError for options out of range */

@@ -17,7 +17,7 @@ import type {
 export interface AdamSettings extends BaseSettings {
   /** learning rate; default 1e-3 */
   lr: number;
-  /** decay of the running means of gradients and squares; default [0.9, 0.999]; the paper: [0.9, 0.98] */
+  /** decay rates of the means of gradients and squares; default [0.9, 0.999]; paper: [0.9, 0.98] */
   betas: readonly [number, number];
   /** added to the root of the mean square; default 1e-8; the paper: 1e-9 */
   eps: number;
@@ -31,19 +31,21 @@ interface AdamState {
   readonly exp_avg_sq: Tensor;
 }
 
-/** What a step does with all gradients before it uses them, decided where they are. @internal */
+/** How a step scales all gradients before it uses them, on their device. @internal */
 export interface GradientScaling {
   /** float32 scalar that the gradients are divided by */
   readonly divisor: Tensor;
-  /** float32 scalar: 1 for gradients that are not finite, with which no parameter is changed; else 0 */
+  /** float32 scalar: 1 if the gradients are not finite, so that no parameter changes; else 0 */
   readonly fault: Tensor;
-  /** learning rate of each group as a float32 scalar, for work that is recorded; default: the groups' own */
+  /** learning rate of each group as a float32 scalar, for recorded steps; default: its `lr` */
   readonly rates?: readonly Tensor[];
 }
 
 /**
- * Whether `adam_rows_` is made for tables of this dtype and device: on a GPU, where our kernels for
- * it are open. @internal
+ * Whether `adam_rows_` supports tables of this dtype and device: on a GPU, if our kernels are
+ * loaded.
+ *
+ * @internal
  */
 export function hasRowUpdate({ dtype, device }: Tensor): boolean {
   if (dtype !== 'float32' && dtype !== 'float64') return false;
@@ -51,11 +53,11 @@ export function hasRowUpdate({ dtype, device }: Tensor): boolean {
 }
 
 /**
- * Adam (Kingma and Ba 2015, algorithm 1; paper, section 5.3), by libtorch's fused kernel: one
+ * Adam (Kingma and Ba 2015, algorithm 1; paper, section 5.3) with libtorch's fused kernel: one
  * native call for all parameters of a group.
  */
 export class Adam extends Optimizer<AdamSettings> {
-  /** PyTorch's. */
+  /** PyTorch's defaults. */
   static readonly defaults: AdamSettings = {
     lr: 1e-3,
     betas: [0.9, 0.999],
@@ -63,18 +65,18 @@ export class Adam extends Optimizer<AdamSettings> {
     weightDecay: 0,
   };
 
-  /** For tables with sparse gradients: bool, a flag a row; follows from the state. */
+  /** For tables with sparse gradients: bool, one flag per row; derived from the state. */
   readonly #touched = new Map<Tensor, Tensor>();
 
-  /** Of the step that is being started. */
+  /** The scaling of the step that is being started. */
   #scaling: GradientScaling | null = null;
 
-  /** The kernel; AdamW has its own. */
+  /** The op; AdamW has its own. */
   protected readonly op: string = 'aten::_fused_adam_';
 
   /**
    * @param parameters `model.parameters()`, or groups `{ params, lr, … }`
-   * @throws RangeError, TypeError for settings out of range, or tensors that are no leaves
+   * @throws RangeError, TypeError for settings out of range, or tensors that are not leaves
    */
   constructor(parameters: ParameterSource<AdamSettings>, options: Partial<AdamSettings> = {}) {
     super(parameters, options, new.target.defaults);
@@ -94,7 +96,7 @@ export class Adam extends Optimizer<AdamSettings> {
 
   protected initialState(parameter: Tensor): ParameterState {
     return {
-      // The kernel wants the number of steps as a float32 scalar beside the parameter.
+      // The kernel takes the number of steps as a float32 scalar on the parameter's device.
       step: zeros([], { dtype: 'float32', device: parameter.device }),
       exp_avg: zerosLike(parameter),
       exp_avg_sq: zerosLike(parameter),
@@ -114,7 +116,7 @@ export class Adam extends Optimizer<AdamSettings> {
         jobs.push(...this.updateRows(group, update, inBackground));
         continue;
       }
-      // A dense step moves rows that no sparse gradient had.
+      // A dense step changes rows that had no sparse gradient.
       this.#forgetTouched(update.parameter);
       const kind = `${update.parameter.dtype} ${update.parameter.device}`;
       batches.set(kind, [...(batches.get(kind) ?? []), update]);
@@ -143,7 +145,7 @@ export class Adam extends Optimizer<AdamSettings> {
           ...(scaling === null ? {} : { grad_scale: scaling.divisor, found_inf: scaling.fault }),
         },
       ] as const;
-      // A step with a fault does not count.
+      // A skipped step does not count.
       if (scaling === null) call('aten::_foreach_add_.Scalar', steps, 1);
       else call('aten::_foreach_add_.Tensor', steps, scaling.fault.mul(-1).add(1));
       if (inBackground) return [callAsync(...fused)];
@@ -154,15 +156,15 @@ export class Adam extends Optimizer<AdamSettings> {
   }
 
   /**
-   * {@link Optimizer.stepAsync} with gradients that are scaled first, or left out: what else would have
-   * to be read from a GPU before the step.
+   * {@link Optimizer.stepAsync} with gradients that are scaled first, or skipped if they are not
+   * finite, without reading anything from a GPU before the step.
    *
    * @internal
    */
   async stepScaledAsync(scaling: GradientScaling): Promise<void> {
     this.#scaling = scaling;
     try {
-      // It starts at once; what it waits for does not ask again.
+      // It starts immediately, and does not read the scaling after that.
       const done = this.stepAsync();
       this.#scaling = null;
       await done;
@@ -181,13 +183,13 @@ export class Adam extends Optimizer<AdamSettings> {
     }
   }
 
-  /** Rows without gradient stay as they are only if nothing else moves them. */
+  /** Sparse gradients need a step that leaves rows without gradient unchanged. */
   protected override takesSparse(group: ParameterGroup<AdamSettings>, gradient: Tensor): boolean {
-    // Weight decay moves every row.
+    // Weight decay changes every row.
     return group.weightDecay === 0 && this.#scaling === null && hasRowUpdate(gradient);
   }
 
-  /** Dense Adam's result for a table of which this step has the gradients of some rows. */
+  /** Updates a table with the gradients of some rows; the result is that of dense Adam. */
   private updateRows(
     group: ParameterGroup<AdamSettings>,
     { parameter, gradient }: Update,
@@ -214,7 +216,7 @@ export class Adam extends Optimizer<AdamSettings> {
     return [];
   }
 
-  /** Rows that a gradient has reached: whose moments are not zero. */
+  /** Flags of the rows that have had a gradient, so that their moments are not zero. */
   #touchedRows(parameter: Tensor, mean: Tensor, squares: Tensor): Tensor {
     let touched = this.#touched.get(parameter);
     if (touched === undefined) {

@@ -7,17 +7,17 @@ import { byKind, gradientNorm, storedGradients } from './gradientNorm.js';
 
 /** Options of {@link clipGradNorm}. */
 export interface ClipGradNormOptions {
-  /** which norm; default 2; Infinity: the largest magnitude */
+  /** order of the norm; default 2; Infinity: the largest absolute value */
   normType?: number;
 }
 
 /**
- * Scales all gradients together so that their norm, taken as one vector, is at most `maxNorm`.
- * Gradients are left alone when the norm is not finite: the caller sees it and can skip the step.
+ * Scales all gradients so that their norm, as if they were one vector, is at most `maxNorm`.
+ * Gradients are not changed if the norm is not finite; the caller can then skip the step.
  *
- * @param parameters an iterable of tensors, or a single one; those without gradient are skipped
+ * @param parameters an iterable of tensors, or a single one; those without a gradient are skipped
  * @param maxNorm above 0
- * @returns the norm before scaling; 0 without gradients
+ * @returns the norm before scaling; 0 if there are no gradients
  * @throws RangeError, TypeError for arguments out of range
  */
 export function clipGradNorm(
@@ -52,14 +52,14 @@ export function clipGradNorm(
 }
 
 function listOf(parameters: Iterable<Tensor> | Tensor): Tensor[] {
-  // A tensor is an iterable too, of its rows, which have no gradients.
+  // A tensor is also iterable, but its rows have no gradients.
   if (parameters instanceof Tensor) return [parameters];
   const given: unknown = parameters;
   if (typeof given === 'object' && given !== null && Symbol.iterator in given) {
     return [...parameters];
   }
   throw new TypeError(
-    'clipGradNorm: parameters must be Tensors such as module.parameters() gives, ' +
+    'clipGradNorm: parameters must be Tensors, such as module.parameters(), ' +
       `got ${describe(given)}`,
   );
 }

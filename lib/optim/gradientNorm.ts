@@ -4,7 +4,7 @@ import { callTensor, callTensors } from '../tensor/dispatch.js';
 import { tidy } from '../tensor/scope.js';
 import type { Tensor } from '../tensor/tensor.js';
 
-/** The numbers of all gradients; of a sparse one its rows, each stored once: scaling them scales it. */
+/** The stored values of all gradients; scaling the coalesced values of a sparse one scales it. */
 export function storedGradients(parameters: Iterable<Tensor>): Tensor[] {
   return [...parameters].flatMap((parameter) => storedGradient(parameter) ?? []);
 }
@@ -18,17 +18,17 @@ function storedGradient(parameter: Tensor): Tensor | null {
 }
 
 /**
- * The norm of all gradients, taken as one vector, where they are: nobody waits for it.
+ * The norm of all gradients, as if they were one vector, computed on their device without waiting.
  *
  * @param gradients at least one, see {@link storedGradients}
- * @param normType 2, or another; Infinity: the largest magnitude
+ * @param normType order of the norm; Infinity: the largest absolute value
  * @returns float64 scalar on the device of the first gradient
  */
 export function gradientNorm(gradients: readonly Tensor[], normType: number): Tensor {
   return tidy(() =>
     noGrad(() => {
       const device = (gradients[0] as Tensor).device;
-      // Squares of half-precision numbers overflow soon.
+      // Squares of half-precision numbers overflow easily.
       const norms = [...byKind(gradients).values()].flatMap((group) =>
         callTensors(
           'aten::_foreach_norm.Scalar',
@@ -43,7 +43,7 @@ export function gradientNorm(gradients: readonly Tensor[], normType: number): Te
   );
 }
 
-/** The list ops take one dtype on one device. */
+/** Groups tensors by dtype and device, because the `_foreach_` ops take only one of each. */
 export function byKind(tensors: readonly Tensor[]): Map<string, Tensor[]> {
   const groups = new Map<string, Tensor[]>();
   for (const tensor of tensors) {

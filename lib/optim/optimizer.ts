@@ -7,34 +7,34 @@ import { isFloatingPoint } from '../tensor/dtype.js';
 import { keep, Scope, tidy } from '../tensor/scope.js';
 import { Tensor } from '../tensor/tensor.js';
 
-/** What every optimizer's groups have. */
+/** The settings that the groups of every optimizer have. */
 export interface BaseSettings {
-  /** learning rate; changes hold from the next step on */
+  /** learning rate; a change takes effect at the next step */
   lr: number;
 }
 
 /** Parameters that share settings. */
 export type ParameterGroup<Settings> = Settings & {
-  /** leaves of a floating dtype, of any shapes */
+  /** leaf tensors of a floating-point dtype and any shape */
   readonly params: readonly Tensor[];
 };
 
-/** What the constructors take: parameters, or groups with settings of their own. */
+/** The parameters to optimize, or groups of them with their own settings. */
 export type ParameterSource<Settings> =
   Iterable<Tensor> | readonly (Partial<Settings> & { params: Iterable<Tensor> })[];
 
-/** What an optimizer remembers of one parameter. */
+/** The state of an optimizer for one parameter. */
 export type ParameterState = Readonly<Record<string, Tensor>>;
 
 /** The state of an optimizer: tensors for a safetensors file, settings for JSON. */
 export interface OptimizerState<Settings> {
-  /** `<index of the parameter>.<name>` to views on the live tensors */
+  /** `<index of the parameter>.<name>` to views of the live tensors */
   tensors: Map<string, Tensor>;
   /** settings of each group, with the indices of its parameters */
   groups: (Settings & { params: number[] })[];
 }
 
-/** A parameter that has a gradient, with both's sizes checked. */
+/** A parameter with its gradient; their sizes have been checked. */
 export interface Update {
   /** The leaf to update, in place. */
   readonly parameter: Tensor;
@@ -43,21 +43,21 @@ export interface Update {
 }
 
 /**
- * The base of optimizers. Parameters without gradient are skipped; state is made when a
- * parameter is first updated, and outlives every scope.
+ * Base class of all optimizers. Parameters without a gradient are skipped. The state of a parameter
+ * is created when it is first updated, and belongs to no scope.
  */
 export abstract class Optimizer<Settings extends BaseSettings> {
-  /** Parameters with their settings; a setting that is changed here holds from the next step on. */
+  /** Parameters with their settings; a changed setting takes effect at the next step. */
   readonly paramGroups: readonly ParameterGroup<Settings>[];
   private readonly states = new Map<Tensor, ParameterState>();
   private readonly owner: string;
 
   /**
    * @param source parameters, or groups `{ params, lr, … }`
-   * @param options settings for all groups that have none of their own
-   * @param defaults the optimizer's own
-   * @throws TypeError, RangeError for no parameters, a tensor given twice, or one that is no leaf;
-   *   TypeError for this class itself, and for subclasses without its methods
+   * @param options settings of all groups that do not set their own
+   * @param defaults the optimizer's default settings
+   * @throws TypeError, RangeError if there are no parameters, or a tensor is given twice or is not
+   *   a leaf; TypeError for this class itself, and for subclasses without its abstract methods
    */
   constructor(source: ParameterSource<Settings>, options: Partial<Settings>, defaults: Settings) {
     const owner = this.constructor.name;
@@ -82,28 +82,31 @@ export abstract class Optimizer<Settings extends BaseSettings> {
     if (seen.size === 0) throw new RangeError(`${owner}: there are no parameters to optimize`);
   }
 
-  /** What TypeScript asks of subclasses, for JavaScript. @throws TypeError */
+  /** Checks in JavaScript that subclasses implement the abstract methods. @throws TypeError */
   private refuseWithoutMethods(): void {
     const methods = ['checkSettings', 'initialState', 'updateGroup'] as const;
     const missing = methods.filter((name) => typeof this[name] !== 'function');
     if (missing.length === 0) return;
     throw new TypeError(
       this.constructor === Optimizer
-        ? 'Optimizer: this is only the base of optimizers; make an Adam, an AdamW or an SGD'
+        ? 'Optimizer: this is only the base class of optimizers; use Adam, AdamW or SGD'
         : `${this.owner}: an optimizer must have the methods ${methods.join(', ')}, ` +
-            `this one lacks ${missing.join(', ')}`,
+            `but this one lacks ${missing.join(', ')}`,
     );
   }
 
-  /** @throws RangeError, TypeError for settings out of range; called before every step too */
+  /**
+   * Called by the constructor and before every step.
+   * @throws RangeError, TypeError for wrong settings
+   */
   protected abstract checkSettings(settings: Settings): void;
 
-  /** The state that a parameter starts with. */
+  /** The initial state of a parameter. */
   protected abstract initialState(parameter: Tensor): ParameterState;
 
   /**
-   * Updates the parameters of one group, without gradient recording. With `inBackground`, the
-   * native work is started and the promises returned; else all is done on return.
+   * Updates the parameters of one group, with gradient recording disabled. If `inBackground` is
+   * true, this starts the native work and returns its promises; else all work is done on return.
    */
   protected abstract updateGroup(
     group: ParameterGroup<Settings>,
@@ -111,7 +114,7 @@ export abstract class Optimizer<Settings extends BaseSettings> {
     inBackground: boolean,
   ): Promise<unknown>[];
 
-  /** The learning rate of the first group; setting it sets that of all groups. */
+  /** The learning rate of the first group; setting it changes all groups. */
   get lr(): number {
     return (this.paramGroups[0] as ParameterGroup<Settings>).lr;
   }
@@ -122,14 +125,17 @@ export abstract class Optimizer<Settings extends BaseSettings> {
     for (const group of this.paramGroups) group.lr = value;
   }
 
-  /** Updates every parameter that has a gradient. @throws TypeError, RangeError before any change */
+  /**
+   * Updates every parameter that has a gradient.
+   * @throws TypeError, RangeError before any change
+   */
   step(): void {
     tidy(() => noGrad(() => void this.start(false)));
   }
 
   /**
-   * {@link step} off the event loop. Use neither the parameters nor their gradients before it
-   * settles.
+   * Like {@link step}, but off the event loop. Do not use the parameters or their gradients until
+   * the promise settles.
    */
   async stepAsync(): Promise<void> {
     const scope = new Scope();
@@ -162,7 +168,7 @@ export abstract class Optimizer<Settings extends BaseSettings> {
       for (const [name, tensor] of Object.entries(state ?? {})) {
         if (tensor.ndim > 0) checkLike(this.owner, `the state "${name}"`, tensor, parameter);
       }
-      // The fused kernels walk all of them as flat memory.
+      // The fused kernels treat all of them as flat memory.
       updates.push({ parameter, gradient: this.usable(gradient, group) });
     }
     return updates;
@@ -173,12 +179,12 @@ export abstract class Optimizer<Settings extends BaseSettings> {
     return this.takesSparse(group, gradient) ? gradient : callTensor('aten::_to_dense', gradient);
   }
 
-  /** Whether `updateGroup` can do with this sparse gradient; else it comes dense. */
+  /** Whether `updateGroup` supports this sparse gradient; otherwise it gets a dense one. */
   protected takesSparse(_group: ParameterGroup<Settings>, _gradient: Tensor): boolean {
     return false;
   }
 
-  /** The state of a parameter, made now if it has none. */
+  /** The state of a parameter, created if it has none. */
   protected stateOf(parameter: Tensor): ParameterState {
     let state = this.states.get(parameter);
     if (state === undefined) {
@@ -188,17 +194,17 @@ export abstract class Optimizer<Settings extends BaseSettings> {
     return state;
   }
 
-  /** Drops the gradients of all parameters. */
+  /** Sets the gradients of all parameters to null. */
   zeroGrad(): void {
     for (const parameter of this.parameters()) parameter.grad = null;
   }
 
-  /** All parameters, group after group. */
+  /** All parameters, in the order of the groups. */
   parameters(): Tensor[] {
     return this.paramGroups.flatMap(({ params }) => params);
   }
 
-  /** State and settings, by the positions of the parameters. */
+  /** State and settings, keyed by the indices of the parameters. */
   stateDict(): OptimizerState<Settings> {
     const tensors = new Map<string, Tensor>();
     this.parameters().forEach((parameter, index) => {
@@ -215,11 +221,11 @@ export abstract class Optimizer<Settings extends BaseSettings> {
   }
 
   /**
-   * Continues from the state of an optimizer of the same kind over the same parameters.
-   * Everything is checked before anything changes; dtype and device become the parameters'.
+   * Loads the state of an optimizer of the same kind for the same parameters. Everything is checked
+   * before anything changes. The state is converted to the dtype and device of the parameters.
    *
-   * @throws TorchError ERR_CHECKPOINT for other groups, names or shapes; TypeError for what is no
-   *   state
+   * @throws TorchError ERR_CHECKPOINT for different groups, names or shapes; TypeError if `state`
+   *   is not the state of an optimizer
    */
   loadStateDict(state: OptimizerState<Settings>): void {
     this.checkState(state);
@@ -228,7 +234,7 @@ export abstract class Optimizer<Settings extends BaseSettings> {
       groups.map(({ params }) => params.length).join(', ');
     if (counts(state.groups) !== counts(this.paramGroups)) {
       throw this.misfit(
-        `the groups have ${counts(this.paramGroups)} parameters here, ${counts(state.groups)} there`,
+        `the groups have ${counts(this.paramGroups)} parameters, but ${counts(state.groups)} in the state`,
       );
     }
     for (const group of state.groups) {
@@ -255,9 +261,9 @@ export abstract class Optimizer<Settings extends BaseSettings> {
     });
   }
 
-  /** Checks the outline: what is inside is compared with the parameters. */
+  /** Checks the outer structure; the content is compared with the parameters later. */
   private checkState(state: OptimizerState<Settings>): void {
-    const expected = 'what stateDict() gives, { tensors, groups }';
+    const expected = 'the result of stateDict(), { tensors, groups }';
     const { tensors, groups } = checkObject(
       `${this.owner}.loadStateDict`,
       'state',
@@ -281,7 +287,7 @@ export abstract class Optimizer<Settings extends BaseSettings> {
     return settings;
   }
 
-  /** Copies of loaded tensors, in the form that a fresh state of this parameter has. */
+  /** Copies loaded tensors to a new state of this parameter. */
   private converted(parameter: Tensor, loaded: Record<string, Tensor>): ParameterState {
     const form = this.initialState(parameter);
     const names = Object.keys(form).sort().join(', ');
@@ -307,12 +313,12 @@ export abstract class Optimizer<Settings extends BaseSettings> {
     return new TorchError('ERR_CHECKPOINT', `${this.owner}.loadStateDict: ${reason}`);
   }
 
-  /** Frees the state; the parameters stay. */
+  /** Frees the state, but not the parameters. */
   dispose(): void {
     this.disposeState();
   }
 
-  /** {@link Optimizer.dispose} at the end of a block: `using optimizer = new Adam(…)`. */
+  /** Calls {@link Optimizer.dispose} at the end of a block: `using optimizer = new Adam(…)`. */
   [Symbol.dispose](): void {
     this.dispose();
   }
@@ -356,30 +362,30 @@ function checkedParameters(owner: string, params: Iterable<Tensor>, seen: Set<Te
     }
     if (seen.has(parameter)) {
       throw new RangeError(
-        `${owner}: parameter ${index} ${formatShape(parameter.shape)} came twice`,
+        `${owner}: parameter ${index} ${formatShape(parameter.shape)} is given twice`,
       );
     }
     seen.add(parameter);
     if (!parameter.isLeaf || !isFloatingPoint(parameter.dtype)) {
       throw new TypeError(
-        `${owner}: parameter ${index} must be a floating leaf, not the result of a computation`,
+        `${owner}: parameter ${index} must be a floating-point leaf, not the result of a computation`,
       );
     }
     return parameter;
   });
 }
 
-/** Drops undefined values, so that they do not hide defaults. */
+/** Removes undefined values, so that they do not replace the defaults. */
 function defined(options: object): object {
   return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
 }
 
-/** The fused kernels do not look: unequal sizes would read past the memory. */
+/** The fused kernels do not check this: with different sizes they would read out of bounds. */
 function checkLike(owner: string, what: string, tensor: Tensor, parameter: Tensor): void {
   const of = (t: Tensor) => `${formatShape(t.shape)} of ${t.dtype} on ${t.device}`;
   if (of(tensor) === of(parameter)) return;
   throw new TypeError(
     `${owner}: ${what} is ${of(tensor)} for a parameter ${of(parameter)}; ` +
-      'after model.to(…) make the optimizer anew, or load its state again',
+      'after model.to(…), create the optimizer again, or load its state again',
   );
 }

@@ -1,9 +1,8 @@
 import { checkInteger, checkNonNegative, checkRequiredOptions } from '../runtime/arguments.js';
 
 /**
- * The learning rate of a step, the first step being 1. It depends on the number of the step
- * alone, so training that is resumed goes on as if it had never stopped:
- * `optimizer.lr = schedule(step)`.
+ * The learning rate of a step; the first step is 1. It depends only on the step, so a resumed
+ * training continues exactly as if it had not been interrupted: `optimizer.lr = schedule(step)`.
  */
 export type Schedule = (step: number) => number;
 
@@ -11,17 +10,17 @@ export type Schedule = (step: number) => number;
 export interface NoamOptions {
   /** size of the model's vectors */
   dModel: number;
-  /** steps of linear growth, after which the rate falls with 1/√step; default 4000 (the paper's) */
+  /** steps of linear growth, after which the rate decays as 1/√step; default 4000 (the paper's) */
   warmup?: number;
-  /** factor of the whole; default 1 */
+  /** factor of the whole formula; default 1 */
   factor?: number;
 }
 
 /**
- * factor · dModel^-½ · min(step^-½, step · warmup^-1.5) (paper, section 5.3): the rate itself,
- * not a factor of another rate. Step 0 counts as 1.
+ * factor · dModel^-½ · min(step^-½, step · warmup^-1.5) (paper, section 5.3). This is the rate
+ * itself, not a multiplier of another rate. Step 0 is treated as step 1.
  *
- * @throws RangeError, TypeError for settings out of range, `warmup` 0 among them
+ * @throws RangeError, TypeError for settings out of range, including `warmup` 0
  */
 export function noam(options: NoamOptions): Schedule {
   checkRequiredOptions('noam', options, ['dModel', 'warmup', 'factor'], 'dModel');

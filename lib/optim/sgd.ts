@@ -14,20 +14,20 @@ import type {
 export interface SGDSettings extends BaseSettings {
   /** learning rate; default 1e-3 */
   lr: number;
-  /** part of the last update that goes on; default 0 */
+  /** momentum factor, the part of the last update that is kept; default 0 */
   momentum: number;
-  /** added to the gradient times the parameter; default 0 */
+  /** factor of the parameter that is added to the gradient; default 0 */
   weightDecay: number;
 }
 
 /**
- * Gradient descent, with momentum if asked: `v = momentum · v + g`, `p = p - lr · v`, where g is the
- * gradient plus weightDecay · p.
+ * Gradient descent, optionally with momentum: `v = momentum · v + g`, `p = p - lr · v`, where g is
+ * the gradient plus weightDecay · p.
  */
 export class SGD extends Optimizer<SGDSettings> {
   /**
    * @param parameters `model.parameters()`, or groups `{ params, lr, … }`
-   * @throws RangeError, TypeError for settings out of range, or tensors that are no leaves
+   * @throws RangeError, TypeError for settings out of range, or tensors that are not leaves
    */
   constructor(parameters: ParameterSource<SGDSettings>, options: Partial<SGDSettings> = {}) {
     super(parameters, options, { lr: 1e-3, momentum: 0, weightDecay: 0 });

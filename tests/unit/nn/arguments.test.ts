@@ -394,7 +394,7 @@ it('clipGradNorm takes a single tensor, which is an iterable of its rows too', (
   weight.mul(weight).sum().backward();
   expect(clipGradNorm(weight, 1)).toBeCloseTo(10);
   expect(() => clipGradNorm(null as never, 1)).toThrow(
-    'clipGradNorm: parameters must be Tensors such as module.parameters() gives, got null',
+    'clipGradNorm: parameters must be Tensors, such as module.parameters(), got null',
   );
 });
 
