@@ -1,23 +1,23 @@
 /** Checks of arguments of any kind but tensors: options objects, numbers, texts, functions. */
 
 /**
- * Refuses an options object that is no plain object or has keys that nobody reads.
+ * Rejects options that are not a plain object or that have unknown keys.
  *
- * @param owner what takes the options, for the message: `'makeModel'`
- * @param options the object that came, or undefined
- * @param valid the names that `owner` knows
+ * @param owner the function or class with these options, for the message: `'makeModel'`
+ * @param options the options that were passed, or undefined
+ * @param valid the names that `owner` accepts
  * @throws TypeError naming the unknown key and all valid ones
  */
 export function checkOptions(owner: string, options: unknown, valid: readonly string[]): void {
   if (options === undefined) return;
   if (typeof options !== 'object' || options === null || Array.isArray(options)) {
     throw new TypeError(
-      `${owner}: options must be an object, got ${describe(options)}; ${wayOut(options, valid)}`,
+      `${owner}: options must be an object, got ${describe(options)}; ${howToPass(options, valid)}`,
     );
   }
   const unknown = Object.keys(options).find((key) => !valid.includes(key));
-  // What is meant for an option, such as a tensor for `mask`, has keys that are nobody's business.
-  // A signal or a Map has no keys of its own, and would pass for `{}`.
+  // If this is meant as the value of an option, such as a tensor for `mask`, naming its keys would
+  // not help. An AbortSignal or a Map has no own keys, and would pass as `{}`.
   if (!isPlain(options) && (unknown !== undefined || Object.keys(options).length === 0)) {
     throw new TypeError(
       `${owner}: options must be an object such as { ${valid.join(', ')} }, got ${describe(options)}`,
@@ -28,8 +28,8 @@ export function checkOptions(owner: string, options: unknown, valid: readonly st
   }
 }
 
-/** How to pass a value that came in place of the options: positions have no meaning here. */
-function wayOut(value: unknown, valid: readonly string[]): string {
+/** How to pass a value that was given in place of the options object. */
+function howToPass(value: unknown, valid: readonly string[]): string {
   const [only] = valid.length === 1 ? valid : [];
   const isProbability = typeof value === 'number' && value >= 0 && value <= 1;
   const name = only ?? (isProbability && valid.includes('dropout') ? 'dropout' : undefined);
@@ -42,14 +42,14 @@ function sorted(names: readonly string[]): string {
   return [...names].sort().join(', ');
 }
 
-/** Whether an object is of no class; in any realm, as test runners have several. */
+/** Whether an object is not an instance of a class; works across realms, as in test runners. */
 function isPlain(value: object): boolean {
   const prototype: unknown = Object.getPrototypeOf(value);
   return prototype === null || Object.getPrototypeOf(prototype) === null;
 }
 
 /**
- * As {@link checkOptions}, for what cannot do without options.
+ * Like {@link checkOptions}, for functions that require options.
  *
  * @param needed the options without a default, for the message: `'specialIds'`
  */
@@ -60,23 +60,23 @@ export function checkRequiredOptions(
   needed: string,
 ): void {
   if (options === undefined) {
-    throw new TypeError(`${owner}: options with ${needed} are needed, got undefined`);
+    throw new TypeError(`${owner}: options with ${needed} are required, got undefined`);
   }
   checkOptions(owner, options, valid);
 }
 
 /**
- * An option, or its default when it is left out. Unlike `??`, null is no way to leave it out: it
- * goes to the check of the option, which refuses it as any other value of a wrong type.
+ * An option, or its default if it is undefined. Unlike `??`, this keeps null, which the check of
+ * the option then rejects like any other value of the wrong type.
  */
 export function orDefault<T>(option: T | undefined, byDefault: T): T {
   return option === undefined ? byDefault : option;
 }
 
-/** The name of a method by which an object says more of itself in messages than its class. */
+/** The name of a method that returns how messages describe an object, instead of its class. */
 export const description: unique symbol = Symbol('description');
 
-/** A short name of any value for messages: `null`, `the string "ab"`, `a Tensor [2, 3] of float32`. */
+/** Describes any value in messages: `null`, `the string "ab"`, `a Tensor [2, 3] of float32`. */
 export function describe(value: unknown): string {
   if (value === null) return 'null';
   if (Array.isArray(value)) return `an array of ${value.length}`;
@@ -159,7 +159,7 @@ export function checkPositive(owner: string, name: string, value: unknown): numb
   return checkNumberIn(owner, name, value, fits, 'a finite number above 0');
 }
 
-/** Checks a number above 0, be it infinite; returns it. @throws RangeError, TypeError */
+/** Checks a number above 0, which may be infinite; returns it. @throws RangeError, TypeError */
 export function checkPositiveOrInfinite(owner: string, name: string, value: unknown): number {
   return checkNumberIn(owner, name, value, (number) => number > 0, 'a number above 0');
 }
@@ -178,7 +178,7 @@ function checkNumberIn(
   throw new RangeError(`${owner}: ${name} must be ${expected}, got ${value}`);
 }
 
-/** Checks a number, be it NaN or infinite; returns it. @throws TypeError */
+/** Checks a number, which may be NaN or infinite; returns it. @throws TypeError */
 export function checkNumber(owner: string, name: string, value: unknown): number {
   if (typeof value === 'number') return value;
   throw new TypeError(`${owner}: ${name} must be a number, got ${describe(value)}`);
@@ -215,7 +215,7 @@ export function checkPath(owner: string, name: string, value: unknown): string {
   throw new TypeError(`${owner}: ${name} must be a path, got ${describe(value)}`);
 }
 
-/** Checks an array, holes and elements not looked at. @throws TypeError naming `expected` */
+/** Checks an array, but not its elements. @throws TypeError naming `expected` */
 export function checkArray(
   owner: string,
   name: string,
@@ -230,11 +230,11 @@ export function checkArray(
 export function checkStrings(owner: string, name: string, value: unknown): readonly string[] {
   if (typeof value === 'string') {
     throw new TypeError(
-      `${owner}: ${name} must be an array of strings, got ${describe(value)}; for a single one pass [text]`,
+      `${owner}: ${name} must be an array of strings, got ${describe(value)}; for a single string, pass [text]`,
     );
   }
   checkArray(owner, name, value, 'an array of strings');
-  // By index: forEach would pass over the holes of an array.
+  // By index, because forEach skips holes.
   for (let index = 0; index < value.length; index++) {
     checkString(owner, `${name}[${index}]`, value[index]);
   }
@@ -242,7 +242,7 @@ export function checkStrings(owner: string, name: string, value: unknown): reado
 }
 
 /**
- * Checks an object, functions and arrays excepted; returns it as a record.
+ * Checks an object that is neither a function nor an array; returns it as a record.
  * @throws TypeError naming `expected`
  */
 export function checkObject(
@@ -269,24 +269,24 @@ export function checkFunction(
 }
 
 /**
- * @param wayOut how to get an instance: `'Tokenizer.fromFile(…)'`
+ * @param constructedBy how to get an instance: `'Tokenizer.fromFile(…)'`
  * @throws TypeError unless `value` is an instance of the class
  */
 export function checkInstance<T>(
   owner: string,
   name: string,
   value: unknown,
-  // Constructors take anything here: the class is only compared with, never called.
+  // The class is only compared with, never called, so its constructor may take any arguments.
   type: { readonly name: string; readonly prototype: T },
-  wayOut: string,
+  constructedBy: string,
 ): asserts value is T {
   if (value instanceof (type as unknown as new () => object)) return;
   throw new TypeError(
-    `${owner}: ${name} must be ${withArticle(type.name)}, got ${describe(value)}; make one with ${wayOut}`,
+    `${owner}: ${name} must be ${withArticle(type.name)}, got ${describe(value)}; make one with ${constructedBy}`,
   );
 }
 
-/** @throws TypeError unless `value` is an object with all these methods, naming those it lacks */
+/** @throws TypeError naming the missing methods unless `value` is an object with all of them */
 export function checkMethods(
   owner: string,
   name: string,
@@ -308,11 +308,11 @@ export function checkSignal(owner: string, name: string, value: unknown): AbortS
   if (value === undefined) return undefined;
   if (isSignal(value)) return value;
   const inner = typeof value === 'object' && value !== null && 'signal' in value && value.signal;
-  const wayOut = isSignal(inner) ? '; pass its signal: controller.signal' : '';
-  throw new TypeError(`${owner}: ${name} must be an AbortSignal, got ${describe(value)}${wayOut}`);
+  const fix = isSignal(inner) ? '; pass its signal: controller.signal' : '';
+  throw new TypeError(`${owner}: ${name} must be an AbortSignal, got ${describe(value)}${fix}`);
 }
 
-/** By its members, since test runners and browsers' polyfills bring classes of their own. */
+/** By its members, because test runners and polyfills have their own AbortSignal classes. */
 function isSignal(value: unknown): value is AbortSignal {
   return (
     typeof value === 'object' &&
@@ -324,7 +324,7 @@ function isSignal(value: unknown): value is AbortSignal {
   );
 }
 
-/** Whether `for await` can go through an object. */
+/** Whether `for await` can iterate over an object. */
 export function isIterable(value: unknown): boolean {
   if (typeof value !== 'object' || value === null) return false;
   const object = value as { [Symbol.iterator]?: unknown; [Symbol.asyncIterator]?: unknown };

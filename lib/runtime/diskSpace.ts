@@ -1,22 +1,22 @@
-/** Room on the disk: asked for before much is written, and named when it ran out all the same. */
+/** Free disk space: checked before large files are written, and reported if it runs out. */
 import { readFile, statfs } from 'node:fs/promises';
 import { TorchError } from './errors.js';
 
 /**
- * @param bytes what is about to be written to the file system of `folder`
+ * @param bytes how much will be written to the file system of `folder`
  * @param purpose for the message: `unpacking torch.whl`
- * @throws TorchError ERR_NATIVE_LOAD with both figures and the way out
+ * @throws TorchError ERR_NATIVE_LOAD with both sizes and the fix
  */
 export async function checkSpace(folder: string, bytes: number, purpose: string): Promise<void> {
   const free = await freeBytes(folder);
   if (free === null || free >= bytes) return;
   throw new TorchError(
     'ERR_NATIVE_LOAD',
-    `${purpose} needs ${size(bytes)}, and the disk of ${folder} has ${size(free)} free; ${wayOut}`,
+    `${purpose} needs ${size(bytes)}, but the disk of ${folder} has ${size(free)} free; ${fix}`,
   );
 }
 
-/** A system's error in words, where it is one of space or permission; others come back as they are. */
+/** Explains system errors of disk space and permissions; returns others unchanged. */
 export async function explainWriteFault(error: unknown, folder: string): Promise<unknown> {
   const { code, message } = error as NodeJS.ErrnoException;
   if (error instanceof TorchError || !(error instanceof Error)) return error;
@@ -24,27 +24,27 @@ export async function explainWriteFault(error: unknown, folder: string): Promise
     const free = await freeBytes(folder);
     const figure = free === null ? '' : ` (${size(free)} free)`;
     const what = code === 'ENOSPC' ? 'the disk is full' : 'your disk quota is used up';
-    return new TorchError('ERR_NATIVE_LOAD', `${what}${figure} at ${folder}; ${wayOut}`, {
+    return new TorchError('ERR_NATIVE_LOAD', `${what}${figure} at ${folder}; ${fix}`, {
       cause: error,
     });
   }
   if (code === 'EACCES' || code === 'EPERM' || code === 'EROFS') {
     return new TorchError(
       'ERR_NATIVE_LOAD',
-      `${folder} cannot be written to (${message}); set TORCHFORMER_CACHE to a folder that can`,
+      `${folder} is not writable (${message}); set TORCHFORMER_CACHE to a writable folder`,
       { cause: error },
     );
   }
   return error;
 }
 
-const wayOut = 'make room, or set TORCHFORMER_CACHE to a folder on another disk';
+const fix = 'free some space, or set TORCHFORMER_CACHE to a folder on another disk';
 
-/** Null where the system does not report it. */
+/** Null if the system does not report it. */
 export async function freeBytes(folder: string): Promise<number | null> {
   try {
     const { bavail, bsize, blocks } = await statfs(folder);
-    // Some network file systems have no figures.
+    // Some network file systems do not report it.
     return blocks === 0 ? null : bavail * bsize;
   } catch {
     return null;

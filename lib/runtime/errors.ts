@@ -19,16 +19,16 @@ export type TorchErrorCode =
   | 'ERR_UNKNOWN_OP';
 
 /**
- * Every fault that comes from native code, the environment or a file.
- * Faults in the arguments of a typed function are `TypeError` or `RangeError` instead.
+ * An error from native code, the environment or a file.
+ * Wrong arguments of a typed function throw `TypeError` or `RangeError` instead.
  */
 export class TorchError extends Error {
-  /** Which fault it is, for programs: `'ERR_CHECKPOINT'` and the like. */
+  /** The kind of error, for programs: `'ERR_CHECKPOINT'`, for example. */
   readonly code: TorchErrorCode;
 
   /**
-   * @param code stable, for programs
-   * @param message for people: what, where and the way out
+   * @param code the kind of error, which is stable
+   * @param message what is wrong, where, and how to fix it
    */
   constructor(code: TorchErrorCode, message: string, options?: ErrorOptions) {
     super(message, options);

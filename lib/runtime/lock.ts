@@ -1,51 +1,51 @@
-/** Locks between processes and threads: files that name their owner, who touches them while it lives. */
+/** Locks between processes and threads: files that name their owner, who touches them regularly. */
 import { randomUUID } from 'node:crypto';
 import { lstat, open, readFile, rm, stat, utimes } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { TorchError, type TorchErrorCode } from './errors.js';
 
-/** The owner of a lock touches it this often, so that others see that it lives. */
+/** The owner of a lock touches it at this interval, so that others see that it is alive. */
 export const heartbeat = 10_000;
 /**
- * A lock that nobody touched for so long is left behind. On the same machine too: after a restart
- * its owner's number may be that of another process.
+ * A lock that was not touched for this long is stale. This also holds on the same machine: after a
+ * restart, the owner's process id may belong to another process.
  */
 const lockLifetime = 6 * heartbeat;
-/** Who looks at a lock that may be left behind needs a moment, not this long. */
+/** Checking whether a lock is stale takes much less than this. */
 const takeoverLifetime = 10_000;
 
-/** Locks that this thread holds. */
+/** The locks that this thread holds. */
 const held = new Set<string>();
 
 /** A lock that has been taken. */
 export interface HeldLock {
-  /** Whether it still is: a process that was suspended for minutes may have lost it. */
+  /** Whether it is still held: a process that was suspended for minutes may have lost it. */
   isHeld(): Promise<boolean>;
-  /** Gives it back; another's lock that is there by now stays. */
+  /** Releases the lock, unless another owner has taken it over. */
   release(): Promise<void>;
 }
 
 /**
- * Takes the lock file `path`, also from an owner that is gone: of those who try that at the same
- * time, one gets it.
+ * Takes the lock file `path`. A stale lock is taken over; only one of several simultaneous attempts
+ * succeeds.
  *
- * @param code of the error when something else than a file has the name of the lock
- * @returns null while another holds it
+ * @param code of the error if `path` exists and is not a file
+ * @returns null while another owner holds it
  */
 export async function tryLock(
   path: string,
   code: TorchErrorCode = 'ERR_NATIVE_LOAD',
 ): Promise<HeldLock | null> {
-  // Unlike the number of a process, this is nobody else's later on.
+  // Unlike a process id, this is never reused.
   const own = `${process.pid} ${hostname()} ${randomUUID()}`;
   while (!(await take(path, own, code))) {
-    if (!(await removeIf(path, () => isLeftBehind(path)))) return null;
+    if (!(await removeIf(path, () => isStale(path)))) return null;
   }
   held.add(path);
   const beating = setInterval(() => {
     const now = new Date();
-    // Gone with its folder, or the disk is away: the work will find out.
+    // If the file or its disk is gone, the work itself will fail.
     utimes(path, now, now).catch(() => undefined);
   }, heartbeat).unref();
   const isHeld = async () => (await contentOf(path)) === own;
@@ -60,22 +60,22 @@ export async function tryLock(
 }
 
 /**
- * Runs `action` while holding the lock file `path`. A lock whose process is gone is taken over, by
- * one of those that wait.
+ * Runs `action` while holding the lock file `path`. If the owner of the lock has ended, one of the
+ * waiting processes takes it over.
  *
- * @param waiting called once when another holds the lock; gets the owner and the lock file, in words
- * @throws TorchError ERR_NATIVE_LOAD when something else than a file has the name of the lock
+ * @param waiting called once if another owner holds the lock, with a description of it and the file
+ * @throws TorchError ERR_NATIVE_LOAD if `path` exists and is not a file
  */
 export async function withLock<T>(
   path: string,
   waiting: (holder: string) => void,
   action: () => Promise<T>,
 ): Promise<T> {
-  let told = false;
+  let reported = false;
   let lock: HeldLock | null;
   while ((lock = await tryLock(path)) === null) {
-    if (!told) waiting(describeHolder(await holderOf(path), path));
-    told = true;
+    if (!reported) waiting(describeHolder(await holderOf(path), path));
+    reported = true;
     await sleep(300);
   }
   try {
@@ -97,7 +97,7 @@ async function take(path: string, owner: string, code: TorchErrorCode): Promise<
     }
     return true;
   } catch (error) {
-    // One without a name would be waited for.
+    // Others would wait for a lock without an owner.
     if (made) await rm(path, { force: true });
     if (made || (error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
     await refuseOther(path, code);
@@ -105,25 +105,25 @@ async function take(path: string, owner: string, code: TorchErrorCode): Promise<
   }
 }
 
-/** Neither a folder nor a link will ever go by itself. */
+/** A folder or a link would never go away, so waiting for it would not end. */
 async function refuseOther(path: string, code: TorchErrorCode): Promise<void> {
   const there = await lstat(path).catch(() => null);
   if (there === null || there.isFile()) return;
-  const kind = there.isDirectory() ? 'a folder' : 'no plain file';
+  const kind = there.isDirectory() ? 'a folder' : 'not a regular file';
   throw new TorchError(
     code,
-    `${path} is ${kind}, and a lock file has to be there: remove it and try again`,
+    `${path} is ${kind}, but must be a lock file: remove it and try again`,
   );
 }
 
-/** Who has a lock, as far as it says. */
+/** The owner of a lock. */
 export interface LockHolder {
-  /** Null where it has not named itself. */
+  /** Null, like `host`, if the lock file is empty. */
   readonly pid: number | null;
   readonly host: string | null;
 }
 
-/** Who holds a lock; null: nobody by now. */
+/** The owner of a lock, or null if it has been released. */
 export async function holderOf(path: string): Promise<LockHolder | null> {
   const content = await contentOf(path);
   if (content === null) return null;
@@ -133,14 +133,12 @@ export async function holderOf(path: string): Promise<LockHolder | null> {
 
 function describeHolder(holder: LockHolder | null, path: string): string {
   const owner =
-    holder === null || holder.pid === null
-      ? 'a process that did not name itself'
-      : `process ${holder.pid}`;
+    holder === null || holder.pid === null ? 'an unknown process' : `process ${holder.pid}`;
   const host = holder?.host ?? hostname();
   return `${owner}${host === hostname() ? '' : ` on ${host}`}, lock file ${path}`;
 }
 
-/** Null when it is gone. */
+/** Null if it does not exist. */
 async function contentOf(path: string): Promise<string | null> {
   try {
     return await readFile(path, 'utf8');
@@ -149,17 +147,17 @@ async function contentOf(path: string): Promise<string | null> {
     throw new TorchError(
       'ERR_NATIVE_LOAD',
       `the lock file ${path} cannot be read (${(error as Error).message}): if no process of another ` +
-        'user is at work, remove it',
+        'user is using it, remove it',
       { cause: error },
     );
   }
 }
 
 /**
- * Removes a lock that nobody has touched while it was watched for longer than its owner lets pass
- * between two touches. For locks of other hosts, whose processes nobody here can ask for.
+ * Watches a lock for more than one heartbeat, and removes it if it was not touched. For locks of
+ * other hosts, whose processes cannot be checked.
  *
- * @returns whether it may be free now
+ * @returns whether the lock may be free now
  */
 export async function removeSilent(path: string): Promise<boolean> {
   const before = await touchedAt(path);
@@ -168,10 +166,10 @@ export async function removeSilent(path: string): Promise<boolean> {
 }
 
 /**
- * Removes a lock on a condition. Only one process may look and remove at a time: a second one that
- * had looked before would remove the lock that the first one has taken since.
+ * Removes a lock on a condition. Only one process may check and remove at a time: a second one with
+ * an outdated check would remove the lock that the first one has taken since.
  *
- * @returns whether it may be free now
+ * @returns whether the lock may be free now
  */
 async function removeIf(path: string, condition: () => Promise<boolean>): Promise<boolean> {
   if (!(await condition())) return false;
@@ -189,24 +187,24 @@ async function removeIf(path: string, condition: () => Promise<boolean>): Promis
   return true;
 }
 
-async function isLeftBehind(path: string): Promise<boolean> {
+async function isStale(path: string): Promise<boolean> {
   const content = await contentOf(path);
-  // Released between two looks.
+  // Released in the meantime.
   if (content === null) return false;
   const [pid, host] = content.split(' ');
-  // Empty: the owner is about to write, or died before it did.
+  // Empty: the owner is about to write its name, or ended before it did.
   if (pid === undefined || host === undefined) return (await age(path)) > takeoverLifetime;
   const sinceTouched = await age(path);
   if (host !== hostname()) return sinceTouched > lockLifetime;
   if (Number(pid) !== process.pid) return !isRunning(Number(pid)) || sinceTouched > lockLifetime;
-  // As in a container, where each start has the same number. Another thread may hold it, though.
+  // In a container, each start may have the same process id. Another thread may hold it, though.
   if (held.has(path)) return false;
   return sinceTouched > Math.min(lockLifetime, process.uptime() * 1000);
 }
 
 /**
- * Milliseconds since it was written or touched; 0 when it is gone. One that was touched in the
- * future, by a clock that has been put right since, is as old as it is early.
+ * Milliseconds since the file was written or touched; 0 if it does not exist. A time in the future,
+ * left by a wrong clock, counts by its distance.
  */
 async function age(path: string): Promise<number> {
   return stat(path).then(
@@ -215,7 +213,7 @@ async function age(path: string): Promise<number> {
   );
 }
 
-/** Null when it is gone. */
+/** Null if it does not exist. */
 async function touchedAt(path: string): Promise<number | null> {
   return stat(path).then(
     ({ mtimeMs }) => mtimeMs,
@@ -223,13 +221,13 @@ async function touchedAt(path: string): Promise<number | null> {
   );
 }
 
-/** Whether a process of this machine lives. */
+/** Whether a process of this machine is running. */
 export function isRunning(pid: number): boolean {
   try {
     process.kill(pid, 0);
     return true;
   } catch (error) {
-    // EPERM: it lives, as another user.
+    // EPERM: it is running as another user.
     return (error as NodeJS.ErrnoException).code === 'EPERM';
   }
 }

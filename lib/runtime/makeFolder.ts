@@ -3,13 +3,13 @@ import { mkdir, stat } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 
 /**
- * Makes a folder and the ones above it that are missing. Harmless where it exists.
+ * Creates a folder and its missing parents. Does nothing if the folder exists.
  *
- * Not `mkdir(path, { recursive: true })`: in a file system that answers ENOENT to every new name,
- * such as /proc, Node tries that for ever, in a thread that no signal reaches.
+ * `mkdir(path, { recursive: true })` is not used: in a file system that returns ENOENT for every
+ * new name, such as /proc, Node.js retries forever, in a thread that cannot be interrupted.
  *
- * @returns the folders that it made, the outermost first
- * @throws the system's error; ENOTDIR or EEXIST where a file stands in the way
+ * @returns the folders that were created, the outermost first
+ * @throws the system's error; ENOTDIR or EEXIST if there is a file of that name
  */
 export async function makeFolder(path: string): Promise<string[]> {
   try {
@@ -34,7 +34,7 @@ async function exists(path: string): Promise<boolean> {
   );
 }
 
-/** What is at `path`; null when nothing is, be it that a file stands where a folder should. */
+/** What is at `path`; null if there is nothing, also if one of its parents is a file. */
 export function kindOf(path: string): 'file' | 'folder' | null {
   try {
     return statSync(path).isDirectory() ? 'folder' : 'file';

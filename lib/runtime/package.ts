@@ -1,4 +1,4 @@
-/** Facts about this package and the machine that several parts of the runtime need. */
+/** Facts about this package and this machine that several parts of the runtime need. */
 import { readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
@@ -10,10 +10,10 @@ import { version } from './version.js';
 /** The libtorch that this version of the package is built and tested with. */
 export const libtorchVersion = '2.13.0';
 
-/** The folder of the package: the one with package.json. */
+/** The root folder of the package, which has its package.json. */
 export const packageRoot = join(dirname(moduleFile), '..', '..');
 
-/** npm package with the addon for this machine, built ahead. */
+/** npm package with the prebuilt addon for this machine. */
 export const addonPackage = ownPlatform.addonPackage;
 
 /** npm package with the CPU libraries of libtorch for this machine. */
@@ -25,10 +25,10 @@ export function packageVersion(): string {
 }
 
 /**
- * Where set-up keeps what it fetched, shared by all copies of the package: `TORCHFORMER_CACHE`,
+ * Where setup keeps its downloads, shared by all copies of the package: `TORCHFORMER_CACHE`,
  * else `XDG_CACHE_HOME/torchformer`, else `~/.cache/torchformer`.
  *
- * @throws TorchError ERR_NATIVE_LOAD when there is no home folder
+ * @throws TorchError ERR_NATIVE_LOAD if there is no home folder
  */
 export function cacheFolder(environment: NodeJS.ProcessEnv = process.env): string {
   const own = environment['TORCHFORMER_CACHE'];
@@ -37,22 +37,22 @@ export function cacheFolder(environment: NodeJS.ProcessEnv = process.env): strin
   return shared ? resolve(shared, 'torchformer') : join(home(), '.cache', 'torchformer');
 }
 
-/** Asks HOME, then the list of users. */
+/** From HOME, else from the user database. */
 function home(): string {
   try {
     const folder = homedir();
     if (folder !== '') return folder;
   } catch {
-    // Neither knows, as with a user id that a container was started with.
+    // The user may be unknown, for example if a container was started with an arbitrary user id.
   }
   throw new TorchError(
     'ERR_NATIVE_LOAD',
-    'this user has no home folder, where the cache of libtorch would be; ' +
+    'this user has no home folder to hold the libtorch cache; ' +
       'set TORCHFORMER_CACHE to a folder for it',
   );
 }
 
-/** The cache's folder for one build of libtorch; the libraries are in `torch/lib` inside. */
+/** The cache folder of one build of libtorch; its libraries are in `torch/lib`. */
 export function cacheEntry(
   variant: 'cpu' | 'cuda',
   version: string = libtorchVersion,
@@ -62,8 +62,8 @@ export function cacheEntry(
 }
 
 /**
- * The folder of an optional npm package, null when it is not installed. It may hang below this
- * package or below the platform package, depending on the package manager.
+ * The folder of an optional npm package, or null if it is not installed. Depending on the package
+ * manager, it is installed below this package or below the platform package.
  */
 export function resolvePackage(name: string): string | null {
   const direct = resolvePlatformPackage(name);
@@ -72,7 +72,7 @@ export function resolvePackage(name: string): string | null {
   return platform === null ? null : resolvePlatformPackage(name, platform);
 }
 
-/** What the package.json in `folder` says, null when there is none that can be read. */
+/** The package.json in `folder`, or null if it does not exist or cannot be read. */
 export function readManifest(folder: string): PackageManifest | null {
   try {
     return JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as PackageManifest;
@@ -81,7 +81,7 @@ export function readManifest(folder: string): PackageManifest | null {
   }
 }
 
-/** The parts of a package.json that matter here. */
+/** The parts of a package.json that are used here. */
 export interface PackageManifest {
   readonly version?: string;
   readonly dependencies?: Readonly<Record<string, string>>;

@@ -1,5 +1,5 @@
 /**
- * The version of this package, as in package.json. A constant, because a bundle of an application
- * has no package.json of ours beside it.
+ * The version of this package, as in package.json. It is a constant because the bundle of an
+ * application does not include our package.json.
  */
 export const version = '0.1.0';

@@ -32,5 +32,5 @@ function ask(): CudaState {
         'Look at the driver and its GPUs with `nvidia-smi`, and at CUDA_VISIBLE_DEVICES, which hides some.',
     };
   }
-  return { devices, reason: decision.reason, wayOut: decision.wayOut };
+  return { devices, reason: decision.reason, wayOut: decision.fix };
 }

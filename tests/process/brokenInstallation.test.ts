@@ -101,7 +101,7 @@ describe('an installation', () => {
     const folder = install({ ...whole, addonVersion: '9.8.7' });
     const { code, message } = failure(folder);
     expect(code).toBe('ERR_NATIVE_LOAD');
-    expect(message).toContain(`is version 9.8.7, and torchformer is ${version}`);
+    expect(message).toContain(`is version 9.8.7, but torchformer is ${version}`);
     expect(message).toContain(`npm install torchformer@${version}`);
   });
 
@@ -116,7 +116,7 @@ describe('an installation', () => {
   it('with a libtorch package of another version names both versions', () => {
     const { code, message } = failure(install({ ...whole, libtorchVersion: '2.12.1' }));
     expect(code).toBe('ERR_LIBTORCH_VERSION');
-    expect(message).toContain('is libtorch 2.12.1+cpu, needed is 2.13.0');
+    expect(message).toContain('is libtorch 2.12.1+cpu, but 2.13.0 is needed');
     expect(message).toContain(`npm install ${libtorchPackage}@2.13.0-1`);
   });
 
@@ -142,7 +142,7 @@ describe('an installation', () => {
     `;
     const { code, message } = failure(install({ ...whole, addonVersion: null }), {}, before);
     expect(code).toBe('ERR_NATIVE_LOAD');
-    expect(message).toMatch(/^torchformer cannot run on a system with the C library musl[^\n]*\.$/);
+    expect(message).toMatch(/^torchformer cannot run on systems with the C library musl[^\n]*\.$/);
   });
 });
 
@@ -160,7 +160,7 @@ describe('a native file that cannot work is named, and never opened:', () => {
     truncateSync(file, 10_000);
     const { code, message } = failure(folder);
     expect(code).toBe('ERR_NATIVE_LOAD');
-    expect(message).toContain(`${file} is cut off: it has 10000 bytes`);
+    expect(message).toContain(`${file} is truncated: it has 10000 bytes`);
     expect(message).toContain(`Remove ${join(file, '..')} and run \`npm install\``);
   });
 
@@ -170,7 +170,7 @@ describe('a native file that cannot work is named, and never opened:', () => {
     changeMachine(file);
     const { code, message } = failure(folder);
     expect(code).toBe('ERR_NATIVE_LOAD');
-    expect(message).toMatch(/torchformer\.node is for \S+ processors, this is Node\.js for /);
+    expect(message).toMatch(/torchformer\.node is for \S+ processors, but this is Node\.js for /);
   });
 
   /** A folder with the libraries of libtorch; the big one is shared, not copied. */
@@ -188,7 +188,7 @@ describe('a native file that cannot work is named, and never opened:', () => {
     const { folder, file } = libtorchWith((path) => truncateSync(path, 500_000));
     const { code, message } = evaluate('nativeAddon()', { TORCHFORMER_LIBTORCH: folder });
     expect(code).toBe('ERR_NATIVE_LOAD');
-    expect(message).toContain(`TORCHFORMER_LIBTORCH ${folder}: ${file} is cut off`);
+    expect(message).toContain(`TORCHFORMER_LIBTORCH ${folder}: ${file} is truncated`);
     expect(message).toContain('Set TORCHFORMER_LIBTORCH to a folder');
   });
 

@@ -99,7 +99,7 @@ describe('torchformer doctor says what to do', () => {
     const report = examine(changes);
     expect(report).toMatchObject({ healthy: false, libtorch: null, devices: [] });
     expect(report.advice).toBe('Run `npx torchformer setup`.');
-    expect(report.searched.map(({ place }) => place)).toContain('set-up cache (CPU)');
+    expect(report.searched.map(({ place }) => place)).toContain('setup cache (CPU)');
     const { status, output } = runCommand(['doctor'], changes);
     expect(status).toBe(1);
     expect(output).toMatch(/^libtorch +not found$/m);
@@ -131,7 +131,9 @@ describe('torchformer doctor says what to do', () => {
     });
     const { problems, advice } = examine({ TORCHFORMER_LIBTORCH: folder });
     expect(problems.join()).toContain('does not open');
-    expect(problems.join()).toContain('Set TORCHFORMER_LIBTORCH to a whole libtorch, or unset it.');
+    expect(problems.join()).toContain(
+      'Set TORCHFORMER_LIBTORCH to a complete libtorch, or unset it.',
+    );
     expect(advice).toContain('Set TORCHFORMER_LIBTORCH to another libtorch 2.13.0, or unset it');
   });
 
@@ -212,7 +214,7 @@ describe('torchformer doctor says what to do', () => {
     it('that is not there', () => {
       const { advice } = installed(null);
       expect(advice).toContain(`npm install --include=optional torchformer@${version}`);
-      expect(advice).toContain('when npm says "up to date", remove node_modules and the lock file');
+      expect(advice).toContain('if npm says "up to date", remove node_modules and the lock file');
     });
   });
 
@@ -220,12 +222,12 @@ describe('torchformer doctor says what to do', () => {
     const folder = temporaryFolder();
     placeAll(folder, wheelFiles('2.9.0'));
     const { problems, advice } = examine({ TORCHFORMER_LIBTORCH: folder });
-    expect(problems.join()).toContain('is libtorch 2.9.0, needed is 2.13.0');
+    expect(problems.join()).toContain('is libtorch 2.9.0, but 2.13.0 is needed');
     expect(advice).toContain('Set TORCHFORMER_LIBTORCH to a libtorch 2.13.0');
   });
 
   it.each([
-    ['is cut off', library('cpu', { sections: 5 }), 'libtorch_cpu.so is cut off'],
+    ['is cut off', library('cpu', { sections: 5 }), 'libtorch_cpu.so is truncated'],
     ['is for another processor', library('cpu', { machine: 8 }), 'is for machine 8 processors'],
   ])('about a library in the cache that %s', (_, content, problem) => {
     const cache = temporaryFolder();
@@ -264,7 +266,7 @@ describe('torchformer doctor says what to do', () => {
 
   it('on a system whose glibc is too old', () => {
     const report = examine(systemWith({ header: { glibcVersionRuntime: '2.17' } }));
-    expect(report.problems).toContain('glibc 2.28 is needed, this system has 2.17');
+    expect(report.problems).toContain('glibc 2.28 is needed, but this system has 2.17');
     expect(report.advice).toBe('Use a system with glibc 2.28 or later.');
   });
 });
@@ -299,7 +301,7 @@ describe('torchformer doctor survives', () => {
   it('a libtorch that never comes back', () => {
     const folder = fakeLibtorch(onOpening('for (;;) sleep(1);'));
     const { problems } = examine({ TORCHFORMER_LIBTORCH: folder }, ['--timeout', '1']);
-    expect(problems).toEqual(['opening libtorch took longer than 1 s, and was ended']);
+    expect(problems).toEqual(['opening libtorch took longer than 1 s and was stopped']);
   });
 
   it('a CUDA library that crashes, and tells that the CPU works', () => {

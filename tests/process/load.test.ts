@@ -288,7 +288,7 @@ describe('CUDA', () => {
     });
     expect(value).toEqual([
       0,
-      { open: false, reason: 'TORCHFORMER_CUDA=0', wayOut: 'Unset TORCHFORMER_CUDA.' },
+      { open: false, reason: 'TORCHFORMER_CUDA=0', fix: 'Unset TORCHFORMER_CUDA.' },
     ]);
   });
 
@@ -300,7 +300,7 @@ describe('CUDA', () => {
     expect(value).toEqual({
       open: false,
       reason: 'this libtorch is a CPU build',
-      wayOut:
+      fix:
         'Set TORCHFORMER_LIBTORCH to a libtorch with CUDA, or unset it and run ' +
         '`npx torchformer setup --cuda`.',
     });

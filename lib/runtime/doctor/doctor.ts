@@ -1,4 +1,4 @@
-/** Looks at each part of the runtime on its own, so that one fault does not hide the others. */
+/** Examines each part of the runtime separately, so that one problem does not hide the others. */
 import { readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join, sep } from 'node:path';
@@ -11,7 +11,7 @@ import {
   type Search,
 } from '../native/findLibtorch.js';
 import { processLibc } from '../native/libc.js';
-import { bootstrap, cudaMissing, cudaWish } from '../native/load.js';
+import { bootstrap, cudaMissing, cudaSetting } from '../native/load.js';
 import { checkInteger, checkOptions } from '../arguments.js';
 import {
   addonPackage,
@@ -27,15 +27,15 @@ import type { RuntimeReport } from './runtimeReport.js';
 
 /** Options of {@link examineRuntime}. */
 export interface ExamineOptions {
-  /** Seconds that computing may take before it counts as stuck. Default 120: drivers start slowly. */
+  /** Seconds after which a computation counts as stuck. Default 120: drivers start slowly. */
   timeout?: number;
 }
 
 /**
- * Examines the runtime. What is loaded and computed, is so in a process of its own: a crash there is
- * a finding, and no crash here.
+ * Examines the runtime. Libraries are loaded and used in a separate process, so a crash there
+ * becomes part of the report.
  *
- * @throws TypeError, RangeError for wrong options; nothing else
+ * @throws TypeError, RangeError only for invalid options
  */
 export async function examineRuntime(options: ExamineOptions = {}): Promise<RuntimeReport> {
   checkOptions('examineRuntime', options, ['timeout']);
@@ -45,7 +45,7 @@ export async function examineRuntime(options: ExamineOptions = {}): Promise<Runt
 }
 
 class Examination {
-  /** Each problem with what to do about it; the first one decides. */
+  /** Each problem with its advice; the report shows the advice of the first one. */
   private readonly findings: { problem: string; advice: string }[] = [];
 
   async run(timeout: number): Promise<RuntimeReport> {
@@ -55,7 +55,7 @@ class Examination {
       this.find(unsupported, 'Use a system with glibc, such as Debian or Ubuntu.');
     }
     const files = unsupported === null ? this.addon() : null;
-    // What a folder holds can be told even when the addon does not load.
+    // The folder can be inspected even if the addon does not load.
     const folder = searchLibtorch().found?.libraries;
     const libcNeeded = glibcNeed([
       ...(files === null ? [] : [files.addon, files.bootstrap]),
@@ -67,7 +67,7 @@ class Examination {
       libc.version !== null && libcNeeded !== null && compareVersions(libc.version, libcNeeded) < 0;
     if (tooOld) {
       this.find(
-        `glibc ${libcNeeded} is needed, this system has ${libc.version}`,
+        `glibc ${libcNeeded} is needed, but this system has ${libc.version}`,
         `Use a system with glibc ${libcNeeded} or later.`,
       );
     }
@@ -84,7 +84,7 @@ class Examination {
     const facts = probed?.facts ?? [];
     const loaded = factOf(facts, 'loaded');
     const cuda = factOf(facts, 'cuda');
-    this.wantedGpu(cuda?.problem ?? null);
+    this.requiredGpu(cuda?.problem ?? null);
     const [first] = this.findings;
     return {
       healthy: first === undefined,
@@ -150,7 +150,7 @@ class Examination {
     return search.files;
   }
 
-  /** What the bootstrap says; it needs no libtorch, and does nothing when it is loaded. */
+  /** From the bootstrap addon, which needs no libtorch and has no effect until it is used. */
   private expectedVersion(files: AddonFiles): string | null {
     try {
       return bootstrap().expectedVersion;
@@ -163,7 +163,7 @@ class Examination {
   private libtorch(search: Search, version: string): void {
     const named = search.attempts.find(({ place, path }) => path !== null && isVariable(place));
     const cuda = search.attempts.some(
-      ({ place, problem }) => place === 'set-up cache (CUDA)' && problem?.startsWith('/') === true,
+      ({ place, problem }) => place === 'setup cache (CUDA)' && problem?.startsWith('/') === true,
     );
     const setup = `npx torchformer setup${cuda ? ' --cuda' : ''}`;
     if (search.found === null) {
@@ -176,10 +176,10 @@ class Examination {
     }
   }
 
-  /** What TORCHFORMER_CUDA asks for and cannot get; no libtorch is opened then. */
+  /** Checks TORCHFORMER_CUDA: with a value that cannot be satisfied, no libtorch is loaded. */
   private cudaVariable(found: Search['found']): void {
     try {
-      if (cudaWish() !== '1' || found === null || found.cuda) return;
+      if (cudaSetting() !== '1' || found === null || found.cuda) return;
     } catch (error) {
       this.find((error as Error).message, 'Set TORCHFORMER_CUDA to 0 or 1, or unset it.');
       return;
@@ -190,13 +190,13 @@ class Examination {
     this.find(cudaMissing(found).message, `Set TORCHFORMER_CUDA to 0 or unset it, or ${way}.`);
   }
 
-  /** Without the variable it is no fault: a machine without a GPU computes on the CPU. */
-  private wantedGpu(problem: string | null): void {
+  /** An unusable GPU is a problem only if the variable requires one. */
+  private requiredGpu(problem: string | null): void {
     if (problem === null || process.env['TORCHFORMER_CUDA'] !== '1') return;
     this.find(`TORCHFORMER_CUDA=1, but no GPU can be used: ${problem}`, driverAdvice);
   }
 
-  /** Loads and multiplies; when CUDA is what crashes, once more without it. */
+  /** Loads libtorch and multiplies matrices; if CUDA crashes, tries again without it. */
   private async compute(
     timeout: number,
     files: AddonFiles,
@@ -210,7 +210,7 @@ class Examination {
     const probed = await probeRuntime(process.env, timeout);
     for (const fact of probed.facts) {
       if (fact.kind !== 'device' || fact.problem === null) continue;
-      const problem = `a product of two matrices on ${fact.device} failed: ${fact.problem}`;
+      const problem = `multiplying two matrices on ${fact.device} failed: ${fact.problem}`;
       this.find(problem, fact.device === 'cpu' ? freshLibtorch : driverAdvice);
     }
     if (probed.problem === null) return probed;
@@ -233,7 +233,7 @@ class Examination {
 const { libraries } = ownPlatform;
 
 const driverAdvice =
-  'Look at the NVIDIA driver with `nvidia-smi`; with TORCHFORMER_CUDA=0 the CPU alone is used.';
+  'Check the NVIDIA driver with `nvidia-smi`; TORCHFORMER_CUDA=0 uses only the CPU.';
 
 function factOf<K extends ProbeFact['kind']>(
   facts: readonly ProbeFact[],
@@ -247,7 +247,7 @@ function placeOf({ addon }: AddonFiles): string {
   return addon.startsWith(join(packageRoot, 'build') + sep) ? 'local build' : addonPackage;
 }
 
-/** The highest glibc that any of these files needs; null for other systems' files. */
+/** The highest glibc version that any of these files needs; null for files of other systems. */
 function glibcNeed(paths: readonly string[]): string | null {
   const needs = paths.flatMap((path) => {
     const file = readElf(path);
@@ -256,16 +256,16 @@ function glibcNeed(paths: readonly string[]): string | null {
   return needs.sort(compareVersions).at(-1) ?? null;
 }
 
-const featuresThatMatter =
+const relevantFeatures =
   /^(avx|avx2|fma|avx512f|avx512_vnni|avx512_bf16|avx512_fp16|amx_tile|amx_bf16|amx_int8|asimd|asimddp|bf16|sve)$/;
 
-/** Empty where the system has no file that tells them. */
+/** Empty if the system has no file that lists them. */
 function processorFeatures(): readonly string[] {
   const { processorFile } = ownPlatform.system;
   if (processorFile === null) return [];
   const text = orNull(() => readFileSync(processorFile, 'utf8')) ?? '';
   const flags = /^(?:flags|Features)\s*:\s*(.*)$/m.exec(text)?.[1] ?? '';
-  return flags.split(/\s+/).filter((flag) => featuresThatMatter.test(flag));
+  return flags.split(/\s+/).filter((flag) => relevantFeatures.test(flag));
 }
 
 function orNull<T>(action: () => T): T | null {

@@ -1,14 +1,14 @@
-/** Starts the probe of the doctor, and tells how it ended, however that was. */
+/** Runs the doctor's probe and reports how it ended, even if it crashed. */
 import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import type { ProbeFact } from './doctorProbe.js';
 
-/** What a probe found. */
+/** The result of a probe. */
 export interface ProbeResult {
   readonly facts: readonly ProbeFact[];
-  /** What ended it before it was done, null when nothing did. */
+  /** Why it ended early; null if it completed. */
   readonly problem: string | null;
-  /** Whether the process was ended from below: a crash or the time limit, and no error. */
+  /** Whether the process crashed or ran into the time limit, rather than reporting an error. */
   readonly crashed: boolean;
 }
 
@@ -22,12 +22,12 @@ export async function probeRuntime(
     env: environment,
     stdio: ['ignore', 'ignore', 'pipe', 'pipe'],
   });
-  let told = '';
+  let output = '';
   let errors = '';
   child.stderr?.setEncoding('utf8').on('data', (text: string) => (errors += text));
   (child.stdio[3] as NodeJS.ReadableStream)
     .setEncoding('utf8')
-    .on('data', (text: string) => (told += text));
+    .on('data', (text: string) => (output += text));
   let late = false;
   const timer = setTimeout(() => {
     late = true;
@@ -38,14 +38,14 @@ export async function probeRuntime(
   });
   clearTimeout(timer);
 
-  // A crash may cut the last line.
-  const lines = told.split('\n').slice(0, -1);
+  // A crash may truncate the last line.
+  const lines = output.split('\n').slice(0, -1);
   const facts = lines.map((line) => JSON.parse(line) as ProbeFact);
   const step = facts.findLast((fact) => fact.kind === 'step')?.step ?? 'starting Node.js';
   const fault = facts.find((fact) => fact.kind === 'fault');
   if (fault !== undefined) return { facts, problem: fault.message, crashed: false };
   if (late) {
-    const problem = `${step} took longer than ${seconds} s, and was ended`;
+    const problem = `${step} took longer than ${seconds} s and was stopped`;
     return { facts, problem, crashed: true };
   }
   if (code === 0) return { facts, problem: null, crashed: false };

@@ -1,4 +1,4 @@
-/** Where the package's own native files are: built here, or in the platform's npm package. */
+/** Locates the package's own native files: a local build, or the npm package of the platform. */
 import bindings from 'bindings';
 import { existsSync } from 'node:fs';
 import { dirname, join, sep } from 'node:path';
@@ -15,23 +15,23 @@ export interface AddonFiles {
   readonly bootstrap: string;
 }
 
-/** One place, why it does not do, and what can be done about it. */
+/** A place that was searched, why it cannot be used, and how to fix that. */
 interface Failure {
   readonly place: string;
   readonly problem: string;
   readonly fix: string;
-  /** Nothing is there at all. */
+  /** Whether nothing was found there. */
   readonly missing?: true;
 }
 
-/** The files, or the error that there are none and the one thing to do about it. */
+/** The files, or the error that there are none and the advice on how to fix it. */
 export type AddonSearch =
   | { readonly files: AddonFiles }
   | { readonly files: null; readonly error: TorchError; readonly advice: string };
 
 /**
- * A build made here wins over the npm package: who builds wants to run what was built. Files that
- * are cut off or for another processor are passed over.
+ * Searches for the addon. A local build takes precedence over the npm package, because whoever
+ * builds wants to run the build. Files that are truncated or for another processor are skipped.
  */
 export function searchAddon(): AddonSearch {
   const failures: Failure[] = [];
@@ -48,7 +48,7 @@ export function searchAddon(): AddonSearch {
 /**
  * The files that {@link searchAddon} finds.
  *
- * @throws TorchError ERR_NATIVE_LOAD naming the places, each with its cause and the fix
+ * @throws TorchError ERR_NATIVE_LOAD naming the places, each with its problem and the fix
  */
 export function findAddon(): AddonFiles {
   const search = searchAddon();
@@ -56,14 +56,14 @@ export function findAddon(): AddonFiles {
   return search.files;
 }
 
-/** What to do about files that are there and do not load. */
+/** What to do about files that exist but do not load. */
 export function addonFix({ addon }: AddonFiles): string {
   const folder = dirname(addon);
   if (process.env['TORCHFORMER_ADDON']) return namedFix;
   return folder.startsWith(join(packageRoot, 'build') + sep) ? buildFix : replaceFix(folder);
 }
 
-/** What is there and broken comes before what is not there: most have no local build. */
+/** A broken addon takes precedence over a missing one, because most users have no local build. */
 function mainFix(failures: readonly Failure[]): string {
   const broken = failures.find(({ missing }) => missing !== true);
   const fixes = failures.map(({ fix }) => fix);
@@ -83,7 +83,7 @@ function notFound(failures: readonly Failure[]): TorchError {
 const buildFix = `In a checkout, run \`npm run build\` in ${packageRoot}.`;
 const namedFix = 'Set TORCHFORMER_ADDON to a folder with a build, or unset it.';
 
-/** As long as the folder is there, npm says that all is up to date. */
+/** As long as the folder exists, npm reports that everything is up to date. */
 function replaceFix(folder: string): string {
   return `Remove ${folder} and run \`npm install\` again on this machine.`;
 }
@@ -100,17 +100,17 @@ function lookAtLocalBuild(): AddonFiles | Failure {
   return problem === null ? filesIn(folder) : { place: `local build ${folder}`, problem, fix };
 }
 
-/** The folder that the user named; a wish, so nothing else is looked at. */
+/** The folder that the user named; no other place is searched then. */
 function lookAtFolder(folder: string): AddonFiles | Failure {
   const problem = problemOf(folder);
   if (problem === null) return filesIn(folder);
   return { place: `TORCHFORMER_ADDON=${folder}`, problem, fix: namedFix };
 }
 
-/** The path of the addon that a build in this folder left, null when there is none. */
+/** The path of the locally built addon, or null if there is none. */
 function findLocalBuild(): string | null {
   try {
-    // With `path` it loads nothing; the typings know only the loading form.
+    // With `path` nothing is loaded; the type definitions have only the form that loads.
     const options = { bindings: 'torchformer.node', module_root: packageRoot, path: true };
     return bindings(options) as string;
   } catch {
@@ -125,14 +125,14 @@ function lookAtPackage(): AddonFiles | Failure {
     return { place, problem: 'not installed', fix: howToInstall(), missing: true };
   }
 
-  // npm may leave out the right version without a word; then another one higher up is found.
+  // npm may skip the right version silently; then another one in a parent folder is found.
   const found = readManifest(folder)?.version;
   if (found !== version) {
     return {
       place: `${place} ${folder}`,
-      problem: `is version ${found ?? 'unknown'}, and torchformer is ${version}`,
+      problem: `is version ${found ?? 'unknown'}, but torchformer is ${version}`,
       fix:
-        `The two must be of one version: remove ${folder} and run ` +
+        `Both must have the same version: remove ${folder} and run ` +
         `\`npm install torchformer@${version}\` again, without an ` +
         'override for the platform package; if that does not help, remove node_modules and the ' +
         'lock file first.',
@@ -146,9 +146,9 @@ function lookAtPackage(): AddonFiles | Failure {
 function howToInstall(): string {
   if (ownPlatform.released) {
     return (
-      `Run \`npm install --include=optional torchformer@${version}\` on this machine; when ` +
-      'npm says "up to date", remove node_modules and the lock file first. It is left out by ' +
-      '--omit=optional, and by a lock file or node_modules of another kind of machine.'
+      `Run \`npm install --include=optional torchformer@${version}\` on this machine; if ` +
+      'npm says "up to date", remove node_modules and the lock file first. It is not installed ' +
+      'with --omit=optional, or with a lock file or node_modules from another kind of machine.'
     );
   }
   const released = platforms.filter((one) => one.released).map(({ title }) => title);

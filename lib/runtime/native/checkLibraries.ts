@@ -1,4 +1,4 @@
-/** Whether the libraries of a libtorch are whole, and for this machine. Nothing is loaded. */
+/** Checks that libtorch's libraries are complete and for this machine, without loading them. */
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { readElf } from './elf.js';
@@ -6,7 +6,7 @@ import type { LibtorchFolder } from './libtorchFolder.js';
 import { nativeFileProblem } from './nativeFile.js';
 import { ownPlatform } from './platform.js';
 
-/** What cannot work about the libraries, null when nothing is found. */
+/** The first problem of the libraries, or null if none is found. */
 export function libraryProblem({ libraries, cuda }: LibtorchFolder): string | null {
   const { c10, torchCpu, torchCuda } = ownPlatform.libraries;
   for (const name of [c10, torchCpu, ...(cuda ? [torchCuda] : [])]) {
@@ -17,8 +17,8 @@ export function libraryProblem({ libraries, cuda }: LibtorchFolder): string | nu
 }
 
 /**
- * NVIDIA's libraries that those of libtorch in `root/torch/lib` need and that are nowhere in `root`.
- * The driver's own is not one of them: it comes with the driver.
+ * NVIDIA's libraries that libtorch in `root/torch/lib` needs and that are missing in `root`.
+ * The library of the driver is not one of them: it comes with the driver.
  */
 export function missingNvidiaLibraries(root: string): readonly string[] {
   const folder = join(root, 'torch/lib');

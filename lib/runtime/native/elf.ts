@@ -1,17 +1,17 @@
-/** Reads what the dynamic linker reads of a shared library, without loading it. */
+/** Reads the headers of a shared library as the dynamic linker does, without loading it. */
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 
 /** A shared library or addon for Linux. */
 export interface ElfFile {
   /** The processor it is for: `x86-64`, `aarch64`, … */
   readonly machine: string;
-  /** The libraries that it needs opened (DT_NEEDED). */
+  /** The libraries that it depends on (DT_NEEDED). */
   readonly needed: readonly string[];
   /** Its DT_RPATH and DT_RUNPATH. */
   readonly runPaths: readonly string[];
-  /** Whether code has to be changed at load (DT_TEXTREL). */
+  /** Whether its code must be relocated at load time (DT_TEXTREL). */
   readonly textRelocations: boolean;
-  /** Symbol versions needed, by library: `libc.so.6` → `GLIBC_2.28`, … */
+  /** The required symbol versions by library: `libc.so.6` → `GLIBC_2.28`, … */
   readonly versionNeeds: ReadonlyMap<string, readonly string[]>;
 }
 
@@ -26,15 +26,15 @@ const machines: Readonly<Record<number, string>> = {
   258: 'loongarch',
 };
 
-/** The machine that a library must be for, to be opened by this Node. */
+/** The machine that a library must be built for to be opened by this Node.js. */
 export const ownMachine: string =
   { x64: 'x86-64', arm64: 'aarch64', ia32: 'x86' }[process.arch as string] ?? process.arch;
 
 /**
- * Reads the headers, checks that everything they point to lies within the file, and gives what the
- * dynamic section tells.
+ * Reads the headers and the dynamic section, and checks that everything they point to lies within
+ * the file.
  *
- * @returns the file, or what is wrong with it: `is no library (…)`, `is cut off: …`
+ * @returns the file, or what is wrong with it: `is not a library: …`, `is truncated: …`
  */
 export function readElf(path: string): ElfFile | string {
   let file: number;
@@ -83,39 +83,39 @@ class ElfReader {
   ) {}
 
   read(): ElfFile {
-    if (this.size === 0) throw new ElfFault('is no library: it is empty');
+    if (this.size === 0) throw new ElfFault('is not a library: it is empty');
     const start = this.bytes(0, Math.min(this.size, 20));
     if (start.toString('latin1', 0, 4) !== '\x7fELF') {
-      throw new ElfFault('is no library: it does not begin with the signature of ELF files');
+      throw new ElfFault('is not a library: it does not start with the ELF signature');
     }
-    if (this.size < 64) this.cutOff('its header', 64);
+    if (this.size < 64) this.truncated('its header', 64);
     const littleEndian = start[5] === 1;
     const code = littleEndian ? start.readUInt16LE(18) : start.readUInt16BE(18);
     const machine = machines[code] ?? `machine ${code}`;
     if (!littleEndian || start[4] !== 2) {
-      // No system with the 64-bit libraries of libtorch opens it; who asks compares the machine.
-      const words = `${start[4] === 2 ? 64 : 32}-bit${littleEndian ? '' : ' big-endian'}`;
-      return { ...nothing, machine: `${machine} (${words})` };
+      // No system with the 64-bit libraries of libtorch opens it; the caller compares the machine.
+      const format = `${start[4] === 2 ? 64 : 32}-bit${littleEndian ? '' : ' big-endian'}`;
+      return { ...nothing, machine: `${machine} (${format})` };
     }
 
     const header = this.bytes(0, 64);
     const sections = Number(header.readBigUInt64LE(40));
     const sectionsEnd = sections + header.readUInt16LE(58) * header.readUInt16LE(60);
-    if (sectionsEnd > this.size) this.cutOff('its section table', sectionsEnd);
+    if (sectionsEnd > this.size) this.truncated('its section table', sectionsEnd);
     const segments = this.segments(
       Number(header.readBigUInt64LE(32)),
       header.readUInt16LE(54),
       header.readUInt16LE(56),
     );
     for (const { offset, size } of segments) {
-      if (offset + size > this.size) this.cutOff('a segment', offset + size);
+      if (offset + size > this.size) this.truncated('a segment', offset + size);
     }
     return { ...this.dynamic(segments), machine };
   }
 
   private segments(start: number, entrySize: number, count: number): Segment[] {
     if (count > 0 && entrySize < 56)
-      throw new ElfFault('is damaged: its program headers are short');
+      throw new ElfFault('is damaged: its program headers are too short');
     const table = this.bytes(start, entrySize * count, 'its program headers');
     return Array.from({ length: count }, (_, index) => {
       const at = index * entrySize;
@@ -140,7 +140,7 @@ class ElfReader {
     }
     const first = (tag: number): number => values.get(tag)?.[0] ?? 0;
 
-    /** Where an address of the loaded library is in the file. */
+    /** The position in the file of an address of the loaded library. */
     const inFile = (address: number): number => {
       const segment = segments.find(
         (one) =>
@@ -149,13 +149,13 @@ class ElfReader {
           address < one.address + one.size,
       );
       if (segment === undefined)
-        throw new ElfFault('is damaged: its dynamic section points nowhere');
+        throw new ElfFault('is damaged: its dynamic section points outside the file');
       return address - segment.address + segment.offset;
     };
 
     const stringsSize = first(tags.stringsSize);
     if (stringsSize === 0) return nothing;
-    const strings = this.bytes(inFile(first(tags.strings)), stringsSize, 'its names');
+    const strings = this.bytes(inFile(first(tags.strings)), stringsSize, 'its string table');
     const text = (at: number): string => {
       const end = strings.indexOf(0, at);
       return strings.toString('utf8', at, end < 0 ? strings.length : end);
@@ -174,7 +174,7 @@ class ElfReader {
     };
   }
 
-  /** A list of libraries, each with a list of versions; both are linked by distances in bytes. */
+  /** A list of libraries, each with a list of versions; both are linked by byte offsets. */
   private versionNeeds(
     start: number,
     count: number,
@@ -183,11 +183,11 @@ class ElfReader {
     const result = new Map<string, string[]>();
     let at = start;
     for (let index = 0; index < count; index++) {
-      const library = this.bytes(at, 16, 'its version needs');
+      const library = this.bytes(at, 16, 'its version table');
       const versions: string[] = [];
       let versionAt = at + library.readUInt32LE(8);
       for (let left = library.readUInt16LE(2); left > 0; left--) {
-        const version = this.bytes(versionAt, 16, 'its version needs');
+        const version = this.bytes(versionAt, 16, 'its version table');
         versions.push(text(version.readUInt32LE(8)));
         versionAt += version.readUInt32LE(12);
       }
@@ -199,21 +199,19 @@ class ElfReader {
   }
 
   private bytes(offset: number, length: number, what = 'its header'): Buffer {
-    if (offset + length > this.size) this.cutOff(what, offset + length);
+    if (offset + length > this.size) this.truncated(what, offset + length);
     const buffer = Buffer.alloc(length);
     let done = 0;
     while (done < length) {
       const count = readSync(this.file, buffer, done, length - done, offset + done);
-      if (count === 0) this.cutOff(what, offset + length);
+      if (count === 0) this.truncated(what, offset + length);
       done += count;
     }
     return buffer;
   }
 
-  private cutOff(what: string, end: number): never {
-    throw new ElfFault(
-      `is cut off: it has ${this.size} bytes, and ${what} would end at byte ${end}`,
-    );
+  private truncated(what: string, end: number): never {
+    throw new ElfFault(`is truncated: it has ${this.size} bytes, but ${what} ends at byte ${end}`);
   }
 }
 
@@ -225,8 +223,8 @@ const nothing: Omit<ElfFile, 'machine'> = {
 };
 
 /**
- * The highest version that a file needs of a family such as `GLIBC` or `GLIBCXX`: `2.28`.
- * Null when it needs none. Names without a number (`GLIBC_PRIVATE`) do not count.
+ * The highest version of a family such as `GLIBC` or `GLIBCXX` that a file needs: `2.28`.
+ * Null if it needs none. Names without a number (`GLIBC_PRIVATE`) are ignored.
  */
 export function highestNeed(file: ElfFile, family: string): string | null {
   let highest: string | null = null;
@@ -238,7 +236,7 @@ export function highestNeed(file: ElfFile, family: string): string | null {
   return highest;
 }
 
-/** Below, at or above zero, as dotted numbers order: `2.9` comes before `2.28`. */
+/** Negative, zero or positive, comparing dotted numbers: `2.9` comes before `2.28`. */
 export function compareVersions(a: string, b: string): number {
   const [left, right] = [a, b].map((version) => version.split('.').map(Number));
   for (let index = 0; index < Math.max(left?.length ?? 0, right?.length ?? 0); index++) {

@@ -1,4 +1,4 @@
-/** Where libtorch is looked for, in which order, and what to say when it is nowhere. */
+/** Where and in which order libtorch is searched for, and the error if it is not found. */
 import { resolve } from 'node:path';
 import { libraryProblem } from './checkLibraries.js';
 import { TorchError } from '../errors.js';
@@ -14,38 +14,38 @@ import {
 import { ownPlatform, unsupportedSystem } from './platform.js';
 import { pythonTorchFolder } from './python.js';
 
-/** One place that was looked at. */
+/** A place that was searched. */
 export interface Attempt {
-  /** For people: `TORCHFORMER_LIBTORCH`, `set-up cache (CPU)`, … */
+  /** For messages: `TORCHFORMER_LIBTORCH`, `setup cache (CPU)`, … */
   readonly place: string;
-  /** The folder looked at, null where there was none to look at. */
+  /** The folder that was inspected; null if there was none. */
   readonly path: string | null;
-  /** Why it is not used; null for the place that is. */
+  /** Why it is not used; null for the place that is used. */
   readonly problem: string | null;
 }
 
 export interface Search {
-  /** The libtorch to use, with the place it was found at; null when there is none. */
+  /** The libtorch to use and where it was found; null if there is none. */
   readonly found: (LibtorchFolder & { readonly place: string }) | null;
   readonly attempts: readonly Attempt[];
-  /** Whether a libtorch was there, but of another version. */
+  /** Whether only a libtorch of another version was found. */
   readonly wrongVersion: boolean;
 }
 
 export interface SearchOptions {
-  /** The version that is needed. Default: the one this package is built with. */
+  /** The required version. Default: the one this package is built with. */
   version?: string;
-  /** Whether the C++ headers are needed too, for a build. Default false. */
+  /** Whether the C++ headers are also required, for a build. Default false. */
   headers?: boolean;
-  /** Default `process.env`. */
+  /** Environment variables. Default `process.env`. */
   environment?: NodeJS.ProcessEnv;
 }
 
 /**
- * Looks for libtorch: `TORCHFORMER_LIBTORCH`, `LIBTORCH` → the set-up cache → the npm package with
- * the libraries → the torch of an installed Python. A folder named by a variable is a wish: when it
- * does not do, the search ends there. Libraries that are cut off or for another processor do not do.
- * Nothing is loaded.
+ * Searches for libtorch: `TORCHFORMER_LIBTORCH`, `LIBTORCH` → the setup cache → the npm package
+ * with the libraries → the torch of an installed Python. If a variable names a folder that cannot
+ * be used, the search ends there. Libraries that are truncated or for another processor are
+ * rejected. Nothing is loaded.
  */
 export function searchLibtorch(options: SearchOptions = {}): Search {
   const { version = libtorchVersion, headers = false, environment = process.env } = options;
@@ -58,7 +58,7 @@ export function searchLibtorch(options: SearchOptions = {}): Search {
     if (typeof folder === 'string') {
       problem = folder;
     } else if (folder.version !== null && !isVersion(folder.version, version)) {
-      problem = `is libtorch ${folder.version}, needed is ${version}`;
+      problem = `is libtorch ${folder.version}, but ${version} is needed`;
       wrongVersion = true;
     } else if (headers && !folder.headers) {
       problem = 'has no include/, which a build needs';
@@ -77,13 +77,13 @@ export function searchLibtorch(options: SearchOptions = {}): Search {
     attempts.push({ place: variable, path: null, problem: 'not set' });
   }
 
-  // Whoever fetched the CUDA build wants it; both work without a GPU.
+  // Whoever downloaded the CUDA build wants to use it; both work without a GPU.
   const variants =
     environment['TORCHFORMER_CUDA'] === '0'
       ? (['cpu', 'cuda'] as const)
       : (['cuda', 'cpu'] as const);
   for (const variant of variants) {
-    const place = `set-up cache (${variant === 'cpu' ? 'CPU' : 'CUDA'})`;
+    const place = `setup cache (${variant === 'cpu' ? 'CPU' : 'CUDA'})`;
     let entry: string;
     try {
       entry = cacheEntry(variant, version, environment);
@@ -117,12 +117,12 @@ export function searchLibtorch(options: SearchOptions = {}): Search {
   return nothing();
 }
 
-/** Whether `place` is a variable that the user set, which set-up cannot change. */
+/** Whether `place` is an environment variable, which setup cannot change. */
 export function isVariable(place: string): boolean {
   return place === 'TORCHFORMER_LIBTORCH' || place === 'LIBTORCH';
 }
 
-/** {@link searchLibtorch}, but throws {@link libtorchMissing} when there is none. */
+/** Like {@link searchLibtorch}, but throws {@link libtorchMissing} if there is none. */
 export function findLibtorch(
   options: SearchOptions = {},
 ): LibtorchFolder & { readonly place: string } {
@@ -131,7 +131,7 @@ export function findLibtorch(
   return search.found;
 }
 
-/** The error for a search that found nothing: every place tried, why not, and what to do. */
+/** The error of a search that found nothing: every place, why it was rejected, and the fix. */
 export function libtorchMissing(search: Search, version: string): TorchError {
   const unsupported = unsupportedSystem();
   if (unsupported !== null) return new TorchError('ERR_NATIVE_LOAD', unsupported);
@@ -155,7 +155,7 @@ export function libtorchMissing(search: Search, version: string): TorchError {
   );
 }
 
-/** With the npm package of the addon installed, the one with libtorch is the other half of it. */
+/** If the addon's npm package is installed, its companion package with libtorch comes first. */
 function waysToGetIt(): string {
   const setup = '`npx torchformer setup`';
   const folder = resolvePackage(addonPackage);

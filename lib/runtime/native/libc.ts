@@ -1,24 +1,24 @@
-/** Which C library this Node runs on: libtorch has builds for glibc only. */
+/** The C library that Node.js runs on, because libtorch is built only for glibc. */
 
 /** The C library of this process. */
 export interface Libc {
-  /** Null on systems that know neither. */
+  /** Null on systems with neither. */
   readonly kind: 'glibc' | 'musl' | null;
-  /** `2.36`; null where the library does not tell. */
+  /** `2.36`; null if the library does not report it. */
   readonly version: string | null;
 }
 
-/** What of Node's diagnostic report tells it. */
+/** The parts of Node's diagnostic report that are used here. */
 interface ReportFacts {
   readonly header?: { readonly glibcVersionRuntime?: string };
   readonly sharedObjects?: readonly string[];
 }
 
-/** Asks Node's diagnostic report, which takes some tens of milliseconds. */
+/** From Node's diagnostic report, which takes tens of milliseconds. */
 export function processLibc(): Libc {
   const { report } = process as { report?: NodeJS.ProcessReport & { excludeNetwork?: boolean } };
   if (report === undefined) return { kind: null, version: null };
-  // With the network it would look up the names of all connections.
+  // Otherwise it resolves the host names of all connections.
   const before = report.excludeNetwork;
   report.excludeNetwork = true;
   try {
@@ -28,7 +28,7 @@ export function processLibc(): Libc {
   }
 }
 
-/** The C library that a report of Node tells of. */
+/** The C library in a diagnostic report of Node.js. */
 export function libcOfReport({ header, sharedObjects = [] }: ReportFacts): Libc {
   const version = header?.glibcVersionRuntime;
   if (version !== undefined && version !== '') return { kind: 'glibc', version };

@@ -1,42 +1,42 @@
-/** What a folder with libtorch in it looks like, and which version it holds. */
+/** The layout and the version of a folder that contains libtorch. */
 import { existsSync, readFileSync, readlinkSync, realpathSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { ownPlatform } from './platform.js';
 
 const { c10, torchCpu, torchCuda } = ownPlatform.libraries;
 
-/** A folder that holds libtorch. */
+/** A folder that contains libtorch. */
 export interface LibtorchFolder {
-  /** The folder with `lib/` (and `include/`) in it, all symbolic links resolved. */
+  /** The folder that contains `lib/` (and `include/`), with all symbolic links resolved. */
   readonly root: string;
-  /** Where libtorch_cpu.so and libc10.so are. */
+  /** The folder that contains libtorch_cpu.so and libc10.so. */
   readonly libraries: string;
-  /** Whether the C++ headers are there, which only a build needs. */
+  /** Whether it has the C++ headers, which only a build needs. */
   readonly headers: boolean;
-  /** As the folder says, e.g. `2.13.0+cpu`; null when no file in it tells. */
+  /** From a file in the folder, e.g. `2.13.0+cpu`; null if there is none. */
   readonly version: string | null;
-  /** Whether libtorch_cuda.so is there. */
+  /** Whether it has libtorch_cuda.so. */
   readonly cuda: boolean;
 }
 
 /**
- * Looks at `folder` without loading anything. It may be the folder with `lib/` in it, `lib/` itself,
- * or the folder around (`site-packages` with `torch/`, an unpacked archive with `libtorch/`).
+ * Inspects `folder` without loading anything. It may be the folder that contains `lib/`, `lib/`
+ * itself, or the parent folder (`site-packages` with `torch/`, an archive's with `libtorch/`).
  *
  * @returns the folder, or what is wrong with it
  */
 export function inspectLibtorch(folder: string): LibtorchFolder | string {
-  const nowhere = brokenLink(folder) ?? brokenLink(join(folder, 'torch'));
-  if (nowhere !== null) return nowhere;
+  const broken = brokenLink(folder) ?? brokenLink(join(folder, 'torch'));
+  if (broken !== null) return broken;
   if (!existsSync(folder)) return 'does not exist';
-  if (!statSync(folder).isDirectory()) return 'is a file, and has to be a folder';
+  if (!statSync(folder).isDirectory()) return 'is a file, but must be a folder';
   const holder = [folder, join(folder, 'torch'), join(folder, 'libtorch'), dirname(folder)].find(
     (candidate) =>
       existsSync(join(candidate, 'lib', torchCpu)) &&
       (candidate !== dirname(folder) || basename(folder) === 'lib'),
   );
   if (holder === undefined) return `has no lib/${torchCpu}`;
-  // The CUDA build finds its other libraries relative to where it really is.
+  // The CUDA build finds its other libraries relative to its real path.
   const root = realpathSync(holder);
   const libraries = join(root, 'lib');
   if (!existsSync(join(libraries, c10))) return `has lib/${torchCpu} but no lib/${c10}`;
@@ -49,13 +49,13 @@ export function inspectLibtorch(folder: string): LibtorchFolder | string {
   };
 }
 
-/** As set-up leaves behind when the folder that it was told to use has gone. */
+/** Setup leaves a broken link if the folder that it was given with `from` no longer exists. */
 function brokenLink(path: string): string | null {
   try {
     const target = readlinkSync(path);
-    return existsSync(path) ? null : `leads to ${target}, which does not exist`;
+    return existsSync(path) ? null : `links to ${target}, which does not exist`;
   } catch {
-    // No link, or nothing at all.
+    // Not a link, or nothing at all.
     return null;
   }
 }
@@ -67,7 +67,7 @@ export function isVersion(found: string, wanted: string): boolean {
 
 const versionHeader = join('include', 'torch', 'headeronly', 'version.h');
 
-/** Where the wheel, the official archive and the headers say their version. */
+/** The files in which the wheel, the official archive and the headers have their version. */
 const versionSources: readonly (readonly [file: string, pattern: RegExp])[] = [
   ['version.py', /^__version__ = '([^']+)'/m],
   ['build-version', /^(\S+)/],

@@ -1,4 +1,4 @@
-/** Loads the native addon at its first use: bootstrap, libtorch, addon, in this order. */
+/** Loads the native addon on first use, in this order: bootstrap, libtorch, addon. */
 import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
@@ -11,19 +11,19 @@ import { moduleFile } from '../moduleFile.js';
 import { packageRoot } from '../package.js';
 import { lowestGlibc, ownPlatform, unsupportedSystem } from './platform.js';
 
-/** The plain C addon that needs no libtorch (native/bootstrap). */
+/** The addon in plain C that does not need libtorch (native/bootstrap). */
 export interface Bootstrap {
-  /** Opens libtorch for good. Throws ERR_NATIVE_LOAD or ERR_LIBTORCH_VERSION. */
+  /** Opens libtorch permanently. Throws ERR_NATIVE_LOAD or ERR_LIBTORCH_VERSION. */
   open(folder: string, withCuda: boolean): { abi: bigint; cuda: boolean; cudaError?: string };
-  /** The libtorch_cpu.so that is in this process. */
+  /** The path of the loaded libtorch_cpu.so. */
   loaded(): string | null;
   /** Whether the dynamic linker can open a library. */
   opens(name: string): boolean;
-  /** Opens a library for good; null, or why it does not open. */
+  /** Opens a library permanently; returns null, or why it does not open. */
   library(folder: string, name: string): string | null;
-  /** Swaps two paths in one step; null, or the name of the error (`ENOSYS`, …). */
+  /** Swaps two paths atomically; returns null, or the name of the error (`ENOSYS`, …). */
   exchange(first: string, second: string): string | null;
-  /** What the addon was built for. */
+  /** The version of libtorch that the addon was built for. */
   readonly expectedVersion: string;
   readonly expectedAbi: bigint;
 }
@@ -33,7 +33,7 @@ export interface LoadedRuntime {
   readonly addon: string;
   readonly libtorch: LibtorchFolder & { readonly place: string };
   readonly cuda: CudaDecision;
-  /** Null, or why our own CUDA kernels are not there though the CUDA library is open. */
+  /** Null, or why our CUDA kernels are not loaded although the CUDA library is open. */
   readonly kernelsProblem: string | null;
 }
 
@@ -41,8 +41,8 @@ export interface LoadedRuntime {
 export interface CudaDecision {
   readonly open: boolean;
   readonly reason: string;
-  /** What to do where it was not opened and should be; null where it was. */
-  readonly wayOut: string | null;
+  /** How to get it opened; null if it was opened. */
+  readonly fix: string | null;
 }
 
 const require = createRequire(moduleFile);
@@ -54,81 +54,80 @@ let addonModule: NativeAddon<unknown> | null = null;
 let runtime: LoadedRuntime | null = null;
 
 /**
- * The native addon, loaded at the first call. `Tensor` is what its caller's `makeTensor` makes: only
- * one caller in a process initializes it.
+ * The native addon, loaded on the first call. `Tensor` is the type that the caller's `makeTensor`
+ * creates; only one caller in a process initializes the addon.
  *
  * @throws TorchError ERR_NATIVE_LOAD (no addon, no libtorch, or one that does not open),
- *   ERR_LIBTORCH_VERSION, ERR_CUDA_UNAVAILABLE (`TORCHFORMER_CUDA=1` and no CUDA library)
+ *   ERR_LIBTORCH_VERSION, ERR_CUDA_UNAVAILABLE (`TORCHFORMER_CUDA=1` without a CUDA library)
  */
 export function nativeAddon<Tensor>(): NativeAddon<Tensor> {
   addonModule ??= loadAddon();
   return addonModule as NativeAddon<Tensor>;
 }
 
-/** What {@link nativeAddon} loaded, null before. */
+/** What {@link nativeAddon} loaded; null before it was called. */
 export function loadedRuntime(): LoadedRuntime | null {
   return runtime;
 }
 
-/** The bootstrap addon; it needs no libtorch. @throws TorchError ERR_NATIVE_LOAD */
+/** The bootstrap addon, which needs no libtorch. @throws TorchError ERR_NATIVE_LOAD */
 export function bootstrap(): Bootstrap {
   bootstrapModule ??= requireNative(findAddon().bootstrap) as Bootstrap;
   return bootstrapModule;
 }
 
 /**
- * Swaps two files or folders in one step: whoever opens either path sees the old or the new one,
- * never none.
+ * Swaps two files or folders atomically: at any time, both paths exist.
  *
  * @returns null, or the name of the system's error: `ENOSYS` and `EINVAL` mean that this system or
- *   file system cannot do it
+ *   file system does not support it
  */
 export function exchangePaths(first: string, second: string): string | null {
   return bootstrap().exchange(first, second);
 }
 
 /**
- * Whether to open the CUDA library. It has to be decided before libtorch does anything: the first
- * question about CUDA settles for the whole process whether there is any.
+ * Whether to open the CUDA library. This must be decided before libtorch is used, because libtorch
+ * determines only once per process whether CUDA is available.
  *
- * @throws TypeError for a `TORCHFORMER_CUDA` other than 0, 1 or empty;
- *   TorchError ERR_CUDA_UNAVAILABLE for 1 when this libtorch has no CUDA library
+ * @throws TypeError if `TORCHFORMER_CUDA` is not 0, 1 or empty;
+ *   TorchError ERR_CUDA_UNAVAILABLE if it is 1 and this libtorch has no CUDA library
  */
 export function decideCuda(
   libtorch: LibtorchFolder & { readonly place: string },
   environment: NodeJS.ProcessEnv = process.env,
 ): CudaDecision {
-  const wish = cudaWish(environment);
-  if (wish === '0') {
-    return { open: false, reason: 'TORCHFORMER_CUDA=0', wayOut: 'Unset TORCHFORMER_CUDA.' };
+  const setting = cudaSetting(environment);
+  if (setting === '0') {
+    return { open: false, reason: 'TORCHFORMER_CUDA=0', fix: 'Unset TORCHFORMER_CUDA.' };
   }
   if (!libtorch.cuda) {
-    if (wish === '1') throw cudaMissing(libtorch);
+    if (setting === '1') throw cudaMissing(libtorch);
     return {
       open: false,
       reason: 'this libtorch is a CPU build',
-      wayOut: isVariable(libtorch.place)
+      fix: isVariable(libtorch.place)
         ? `Set ${libtorch.place} to a libtorch with CUDA, or unset it and run \`npx torchformer setup --cuda\`.`
         : 'Run `npx torchformer setup --cuda`.',
     };
   }
-  if (wish === '1') return { open: true, reason: 'TORCHFORMER_CUDA=1', wayOut: null };
+  if (setting === '1') return { open: true, reason: 'TORCHFORMER_CUDA=1', fix: null };
   const { cudaDriver } = libraries;
   if (cudaDriver === null || !bootstrap().opens(cudaDriver)) {
     return {
       open: false,
       reason: `no NVIDIA driver (${cudaDriver ?? 'none'} does not open)`,
-      wayOut: "Install NVIDIA's driver; `nvidia-smi` shows whether it works.",
+      fix: 'Install the NVIDIA driver; `nvidia-smi` shows whether it works.',
     };
   }
-  return { open: true, reason: 'an NVIDIA driver is there', wayOut: null };
+  return { open: true, reason: 'an NVIDIA driver is installed', fix: null };
 }
 
-/** @throws TypeError for a `TORCHFORMER_CUDA` other than 0, 1 or empty */
-export function cudaWish(environment: NodeJS.ProcessEnv = process.env): '' | '0' | '1' {
-  const wish = environment['TORCHFORMER_CUDA'] ?? '';
-  if (wish === '' || wish === '0' || wish === '1') return wish;
-  throw new TypeError(`TORCHFORMER_CUDA must be 0, 1 or unset, got "${wish}"`);
+/** The value of `TORCHFORMER_CUDA`. @throws TypeError if it is not 0, 1 or empty */
+export function cudaSetting(environment: NodeJS.ProcessEnv = process.env): '' | '0' | '1' {
+  const setting = environment['TORCHFORMER_CUDA'] ?? '';
+  if (setting === '' || setting === '0' || setting === '1') return setting;
+  throw new TypeError(`TORCHFORMER_CUDA must be 0, 1 or unset, got "${setting}"`);
 }
 
 /** The error for `TORCHFORMER_CUDA=1` with a CPU build. */
@@ -155,8 +154,8 @@ function loadAddon(): NativeAddon<unknown> {
 }
 
 /**
- * Opens our CUDA kernels, which register themselves. Without them GPUs work all the same: the ops then
- * are made of libtorch's.
+ * Opens our CUDA kernels, which register themselves. GPUs also work without them: the ops are then
+ * composed of libtorch's.
  *
  * @returns null, or what is wrong
  */
@@ -167,22 +166,22 @@ function openKernels(addon: string): string | null {
   return bootstrap().library(folder, kernels);
 }
 
-/** Where all copies of this package look; each worker thread has one of its own. */
+/** Shared by all copies of this package; each worker thread has its own. */
 const copyInUse = Symbol.for('torchformer.copyInUse');
 
 interface CopyInUse {
   [copyInUse]?: { readonly package: string; readonly addon: string };
 }
 
-/** Tensors of two copies would not know each other, though they share one libtorch. */
+/** Two copies share one libtorch, but could not use each other's tensors. */
 function refuseSecondCopy(addon: string): void {
   const first = (globalThis as CopyInUse)[copyInUse];
   if (first === undefined) return;
   throw new TorchError(
     'ERR_NATIVE_LOAD',
     `the torchformer in ${first.package} (addon ${first.addon}) is in use, so the copy in ` +
-      `${packageRoot} (addon ${addon}) cannot be used beside it. Make the installation hold one ` +
-      'copy of the package (`npm ls torchformer`, `npm dedupe`).',
+      `${packageRoot} (addon ${addon}) cannot be used beside it. Install only one copy of the ` +
+      'package (`npm ls torchformer`, `npm dedupe`).',
   );
 }
 
@@ -202,7 +201,7 @@ function openLibtorch(
   if (process.env['TORCHFORMER_CUDA'] === '1') {
     throw new TorchError('ERR_CUDA_UNAVAILABLE', `TORCHFORMER_CUDA=1, but ${reason}`);
   }
-  return { open: false, reason, wayOut: '`npx torchformer doctor` tells more.' };
+  return { open: false, reason, fix: 'Run `npx torchformer doctor` for details.' };
 }
 
 function openingFault(
@@ -224,22 +223,22 @@ function openingFault(
     .map(
       ({ place, path, problem }) => `\n  ${place}${path === null ? '' : ` ${path}`}: ${problem}`,
     );
-  // Even the CPU library of a CUDA build needs a few of NVIDIA's.
+  // Even the CPU library of a CUDA build needs some of NVIDIA's libraries.
   const hint = ownPlatform.libraries.nvidia.test(error.message)
     ? 'It is a CUDA build: it needs the folder nvidia/ beside torch/, as in site-packages.'
     : (systemTooOld(error.message) ??
       (isVariable(libtorch.place)
-        ? `Set ${libtorch.place} to a whole libtorch, or unset it.`
-        : '`npx torchformer setup --force` fetches it anew.'));
+        ? `Set ${libtorch.place} to a complete libtorch, or unset it.`
+        : 'Run `npx torchformer setup --force` to download it again.'));
   return new TorchError(
     'ERR_NATIVE_LOAD',
     `${where} does not open: ${error.message}.\n${hint}` +
-      (others.length > 0 ? ` Before it, these were looked at:${others.join('')}` : ''),
+      (others.length > 0 ? ` Searched before it:${others.join('')}` : ''),
     { cause: error },
   );
 }
 
-/** `require` of a .node file; the linker's complaint becomes a TorchError that names the file. */
+/** Requires a .node file; an error of the linker becomes a TorchError that names the file. */
 function requireNative(file: string): unknown {
   try {
     return require(file);
@@ -257,11 +256,11 @@ function requireNative(file: string): unknown {
   }
 }
 
-/** What to do when the linker misses a version of the system's own libraries. */
-function systemTooOld(complaint: string): string | null {
-  if (!/version `(GLIBC|GLIBCXX|CXXABI)_[\d.]+' not found/.test(complaint)) return null;
+/** What to do if the linker does not find a version of a system library; else null. */
+function systemTooOld(message: string): string | null {
+  if (!/version `(GLIBC|GLIBCXX|CXXABI)_[\d.]+' not found/.test(message)) return null;
   return (
-    `The C or C++ library of this system is older than libtorch needs: use a system with glibc ` +
+    `The C or C++ library of this system is too old for libtorch: use a system with glibc ` +
     `${lowestGlibc} and the libstdc++ of GCC 7 or later.`
   );
 }

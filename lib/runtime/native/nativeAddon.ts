@@ -1,10 +1,10 @@
 /**
- * What the native addon offers. It knows no op by name: everything that computes goes through
- * libtorch's dispatcher (`bind`), the rest is what the dispatcher does not cover. What a tensor is in
- * JavaScript it leaves to whoever gives it `makeTensor`: a type parameter here.
+ * The functions of the native addon. It refers to no op by name: all computation goes through
+ * libtorch's dispatcher (`bind`), and the rest is what the dispatcher does not cover. The
+ * JavaScript type of tensors is a type parameter, because the caller provides `makeTensor`.
  */
 
-/** The element types that tensors can have here, by their PyTorch names. */
+/** The supported element types of tensors, by their PyTorch names. */
 export type NativeDType =
   | 'float32'
   | 'float64'
@@ -17,48 +17,48 @@ export type NativeDType =
   | 'uint8'
   | 'bool';
 
-/** One dispatcher op with its schema, callable on this thread or off the event loop. */
+/** A dispatcher op with its schema, callable on this thread or off the event loop. */
 export interface BoundOp {
   /** Runs the op now, on this thread. */
   (...args: unknown[]): unknown;
   /** Runs the op on the environment's native thread, in the order of the calls. */
   async(...args: unknown[]): Promise<unknown>;
-  /** Runs the op now, with what lies in the call frame; only for ops with one tensor as result. */
+  /** Runs the op now, with the content of the call frame; only for ops that return one tensor. */
   readonly framed?: () => void;
   /** The schema as PyTorch prints it. */
   readonly schema: string;
 }
 
-/** How a backward pass begins and what it leaves. */
+/** Options of a backward pass. */
 export interface BackwardOptions<Tensor> {
-  /** One per tensor; null where the tensor has one element and the gradient is 1. */
+  /** One per tensor; null if the tensor has one element and its gradient is 1. */
   gradients: (Tensor | null)[];
   retainGraph: boolean;
   createGraph: boolean;
-  /** Only these leaves get a gradient; empty: all. */
+  /** The leaves to accumulate gradients in; empty: all. */
   inputs: Tensor[];
 }
 
-/** `done` is called once the results are read. */
+/** `done` is called after the results have been read. */
 export type GradientCallback<Tensor> = (gradients: (Tensor | null)[]) => {
   results: readonly (Tensor | null | undefined)[];
   done: () => void;
 };
 
-/** The addon, once {@link NativeAddon.initialize} was called. */
+/** The addon after {@link NativeAddon.initialize} was called. */
 export interface NativeAddon<Tensor> {
-  /** Called once per environment before anything else; returns the memory of the call frame. */
+  /** Must be called first, once per environment; returns the memory of the call frame. */
   initialize(classes: {
-    /** Makes the Tensor of a slot of the native table. */
+    /** Creates the Tensor for a slot of the native table. */
     makeTensor: (slot: number) => Tensor;
-    /** The slot of a Tensor, 0 once it is disposed of, -1 for any other value. */
+    /** The slot of a Tensor, 0 after it was disposed of, -1 for any other value. */
     slotOf: (value: unknown) => number;
     TorchError: new (code: never, message: string) => Error;
     /** Wrapper that forces a JS number to a floating Scalar; it has a numeric `value`. */
     FloatScalar: new (value: number) => { readonly value: number };
-    /** Hears libtorch's warnings. */
+    /** Called with each warning of libtorch. */
     warn: (message: string) => void;
-    /** A function that calls another one in the async context that is current now. */
+    /** Returns a function that calls another one in the current async context. */
     captureContext: () => (call: () => void) => void;
   }): ArrayBuffer;
 
@@ -68,12 +68,12 @@ export interface NativeAddon<Tensor> {
   overloads(name: string): string[];
   /** Throws TorchError ERR_UNKNOWN_OP. */
   bind(name: string, overload: string): BoundOp;
-  /** The dispatcher's table of this op as PyTorch prints it, a line for each dispatch key. */
+  /** The dispatcher's table of this op as PyTorch prints it, one line per dispatch key. */
   kernels(name: string, overload: string): string;
-  /** Whether this op has a kernel that is registered for the device and no other kind of device. */
+  /** Whether this op has a kernel that is registered for this kind of device alone. */
   hasKernel(name: string, overload: string, device: string): boolean;
 
-  /** Copies; `data`'s bytes are read as `dtype` (halves as 16-bit patterns, bool as bytes 0/1). */
+  /** Copies the bytes of `data` as `dtype` (halves as 16-bit patterns, bool as bytes 0/1). */
   fromBytes(data: ArrayBufferView, shape: readonly number[], dtype: NativeDType): Tensor;
   /** Contiguous copy of the elements on the CPU, in row-major order. */
   toBytes(tensor: Tensor): ArrayBuffer;
@@ -91,14 +91,14 @@ export interface NativeAddon<Tensor> {
   requiresGrad(tensor: Tensor): boolean;
   setRequiresGrad(tensor: Tensor, value: boolean): void;
   isLeaf(tensor: Tensor): boolean;
-  /** The same object at each call as long as the gradient's tensor is the same and not disposed. */
+  /** The same object at each call, as long as the gradient is the same and not disposed of. */
   grad(tensor: Tensor): Tensor | null;
   setGrad(tensor: Tensor, grad: Tensor | null): void;
   gradFunctionName(tensor: Tensor): string | null;
-  /** Makes `tensor` hold `source`'s values, dtype, device and shape; the object stays the same. */
+  /** Gives `tensor` the values, dtype, device and shape of `source`; the object stays the same. */
   setData(tensor: Tensor, source: Tensor): void;
 
-  /** Frees the tensor of a slot. Harmless for a free one. */
+  /** Frees the tensor of a slot. Does nothing for a free slot. */
   freeSlot(slot: number): void;
 
   backward(tensors: Tensor[], options: BackwardOptions<Tensor>): void;
@@ -115,14 +115,14 @@ export interface NativeAddon<Tensor> {
   ): (Tensor | null)[];
 
   /**
-   * Calls `call` with the gradient of `tensor` in each backward pass; the result, if any, takes
-   * its place. `release` is called when the hook is no longer needed. Returns its number.
+   * Calls `call` with the gradient of `tensor` in each backward pass; its result, if any, replaces
+   * the gradient. `release` is called when the hook is no longer needed. Returns its number.
    */
   registerHook(tensor: Tensor, call: GradientCallback<Tensor>, release: () => void): number;
   removeHook(tensor: Tensor, hook: number): void;
   /**
-   * New tensors with the values of `outputs` whose backward pass calls `call`: gradients of the
-   * outputs in, gradients of the inputs out.
+   * Returns tensors with the values of `outputs` whose backward pass calls `call`, which computes
+   * the gradients of the inputs from those of the outputs.
    */
   attachBackward(
     name: string,
@@ -141,19 +141,19 @@ export interface NativeAddon<Tensor> {
   rngState(): Tensor;
   setRngState(state: Tensor): void;
 
-  /** Waits for the async op that runs and ends the native thread; later async calls are refused. */
+  /** Waits for the running async op and ends the native thread; later async calls are rejected. */
   stopWorker(): void;
 
   setNumThreads(count: number): void;
   numThreads(): number;
 
-  /** Times of all ops of the process; one at a time. */
+  /** Starts timing all ops of the process; one profile at a time. */
   startProfile(): void;
-  /** Ends it; in no order. */
+  /** Ends the profile; the ops are in no particular order. */
   stopProfile(): { op: string; calls: number; milliseconds: number }[];
 
   memory(): { tensors: number; bytes: number; nativeBytes: number };
-  /** What the collector was told about memory of tensors, in all. */
+  /** Total tensor memory that was reported to the garbage collector. */
   reportedBytes(): number;
 
   /** Version facts of the loaded libtorch. */
@@ -161,14 +161,14 @@ export interface NativeAddon<Tensor> {
     torch: string;
     abi: string;
     cpuCapability: string;
-    /** Library of float32 matrix products, and how bfloat16 ones are done. */
+    /** The library for float32 matrix products, and how bfloat16 ones are computed. */
     float32Products: string;
     bfloat16Products: string;
   };
 
-  /** GPUs that can be used; with the CUDA library `opened` and none, libtorch's reason. */
+  /** Usable GPUs; if there are none although the CUDA library is `opened`, libtorch's reason. */
   cudaStatus(): { devices: number; opened: boolean; problem: string | null };
-  /** These take the number of a GPU that is there. */
+  /** The `device` of this and the following functions is the index of an existing GPU. */
   cudaMemory(device: number): {
     readonly free: number;
     readonly total: number;
@@ -180,9 +180,9 @@ export interface NativeAddon<Tensor> {
   cudaResetPeakMemory(device: number): void;
   cudaSynchronize(device: number): void;
   cudaSynchronizeAsync(device: number): Promise<void>;
-  /** Asks the driver, `library`; the capability has a major and a minor number. */
+  /** From the driver, `library`; the compute capability has a major and a minor number. */
   cudaDeviceFacts(device: number, library: string): { name: string; major: number; minor: number };
-  /** Of all GPUs. */
+  /** For all GPUs. */
   cudaEmptyCache(): void;
   /** Whether products of float32 matrices on GPUs may be computed in TF32. */
   tf32(): boolean;

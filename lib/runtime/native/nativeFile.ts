@@ -1,16 +1,15 @@
-/** Whether one native file is whole and for this machine, before the dynamic linker gets it. */
+/** Checks that a native file is complete and for this machine, before it is loaded. */
 import { ownMachine, readElf } from './elf.js';
 import { ownPlatform } from './platform.js';
 
 /**
- * What cannot work about a library or addon, null when nothing is found. The linker maps a file that
- * is cut off and then ends the process with a bus error, so it must not get one. Looks at ELF files
- * alone.
+ * The problem of a library or addon, or null if none is found. The linker would map a truncated
+ * file, and the process would then end with a bus error. Only ELF files are checked.
  */
 export function nativeFileProblem(path: string): string | null {
   if (!ownPlatform.libraries.areElf) return null;
   const file = readElf(path);
   if (typeof file === 'string') return `${path} ${file}`;
   if (file.machine === ownMachine) return null;
-  return `${path} is for ${file.machine} processors, this is Node.js for ${ownMachine}`;
+  return `${path} is for ${file.machine} processors, but this is Node.js for ${ownMachine}`;
 }

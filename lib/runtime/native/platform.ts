@@ -1,6 +1,6 @@
 /**
- * All that depends on the operating system and the processor: which packages hold the binaries, and
- * what the libraries are called. Nothing else in the runtime tells one system from another by name.
+ * Everything that depends on the operating system and the processor: the packages with the binaries
+ * and the names of the libraries. No other part of the runtime distinguishes systems by name.
  */
 import { createRequire } from 'node:module';
 import { dirname } from 'node:path';
@@ -14,50 +14,50 @@ export interface LibraryNames {
   readonly torchCuda: string;
   /** Our own CUDA kernels. */
   readonly kernels: string;
-  /** The library of the NVIDIA driver; null where there is none. */
+  /** The library of the NVIDIA driver; null if there is none. */
   readonly cudaDriver: string | null;
-  /** Fits the name of any library. */
+  /** Matches the name of any library. */
   readonly any: RegExp;
-  /** Fits the libraries that libtorch for the CPU consists of. */
+  /** Matches the libraries of libtorch for the CPU. */
   readonly cpu: RegExp;
-  /** Fits, within a linker's complaint, a library that NVIDIA's wheels bring. */
+  /** Matches a library from NVIDIA's wheels in an error message of the linker. */
   readonly nvidia: RegExp;
-  /** Whether they are ELF files, which can be looked at before they are opened. */
+  /** Whether they are ELF files, which can be checked before they are opened. */
   readonly areElf: boolean;
 }
 
-/** What an operating system tells of its machine, and how wheels for it are called. */
+/** Where an operating system describes the machine, and how wheels for it are named. */
 export interface SystemFacts {
-  /** A file with a line of the processor's features; null where there is none. */
+  /** A file with a line of the processor's features; null if there is none. */
   readonly processorFile: string | null;
-  /** A file that is there when an NVIDIA driver is; null where there is none. */
+  /** A file that exists if an NVIDIA driver is installed; null if there is none. */
   readonly nvidiaFile: string | null;
-  /** The platform tags of wheels for it, without the processor. */
+  /** Matches the platform tags of its wheels, without the processor. */
   readonly wheelTags: RegExp;
   /** The processor, as at the end of such a tag. */
   readonly wheelMachine: string;
-  /** What pip has to be told on another machine, which takes no other tags than told. */
+  /** The tags to pass to pip on another machine, where pip accepts only the tags it is given. */
   readonly pipTags: readonly string[];
 }
 
 /** One kind of machine. */
 export interface Platform {
-  /** As npm packages with binaries are named: `linux-x64`. */
+  /** As in the names of npm packages with binaries: `linux-x64`. */
   readonly name: string;
-  /** For people: `Linux on x86-64`. */
+  /** For messages: `Linux on x86-64`. */
   readonly title: string;
-  /** What `process.platform`, `process.arch` and npm call it. */
+  /** Its name in `process.platform`, `process.arch` and npm. */
   readonly os: NodeJS.Platform;
   readonly cpu: NodeJS.Architecture;
-  /** The C library that its binaries need; null where there is one only. */
+  /** The C library that its binaries need; null if the system has only one. */
   readonly libc: 'glibc' | null;
-  /** npm package with the addon, built ahead. */
+  /** npm package with the prebuilt addon. */
   readonly addonPackage: string;
   /** npm package with the CPU libraries of libtorch. */
   readonly libtorchPackage: string;
   readonly libraries: LibraryNames;
   readonly system: SystemFacts;
-  /** Whether its packages are made and tested. The others are prepared only. */
+  /** Whether its packages are built and tested; the others are only prepared. */
   readonly released: boolean;
 }
 
@@ -96,7 +96,7 @@ const windowsLibraries: LibraryNames = {
 };
 
 function linuxSystem(machine: string): SystemFacts {
-  // Those that torch and NVIDIA's libraries have.
+  // The tags of torch's and NVIDIA's wheels.
   const versions = ['_2_28', '_2_27', '_2_25', '_2_18', '_2_17', '2014'];
   return {
     processorFile: '/proc/cpuinfo',
@@ -106,15 +106,15 @@ function linuxSystem(machine: string): SystemFacts {
     pipTags: versions.map((version) => `manylinux${version}_${machine}`),
   };
 }
-const nothingTold = { processorFile: null, nvidiaFile: null };
+const noSystemFiles = { processorFile: null, nvidiaFile: null };
 const macSystem: SystemFacts = {
-  ...nothingTold,
+  ...noSystemFiles,
   wheelTags: /^macosx/,
   wheelMachine: 'arm64',
   pipTags: ['macosx_11_0_arm64'],
 };
 const windowsSystem: SystemFacts = {
-  ...nothingTold,
+  ...noSystemFiles,
   wheelTags: /^win/,
   wheelMachine: 'amd64',
   pipTags: ['win_amd64'],
@@ -136,7 +136,7 @@ function platform(
   };
 }
 
-/** The machines that there are, or will be, packages with binaries for. */
+/** The machines with current or planned packages of binaries. */
 export const platforms: readonly Platform[] = [
   platform('linux', 'x64', {
     title: 'Linux on x86-64',
@@ -168,7 +168,7 @@ export const platforms: readonly Platform[] = [
   }),
 ];
 
-/** The machine this runs on. One that is in no list gets names made by the same rule. */
+/** The machine this runs on. The names of an unlisted machine follow the same rule. */
 export const ownPlatform: Platform =
   platforms.find(({ os, cpu }) => os === process.platform && cpu === process.arch) ??
   platform(process.platform, process.arch, {
@@ -179,24 +179,24 @@ export const ownPlatform: Platform =
     released: false,
   });
 
-/** The lowest version of glibc that libtorch, and so the addon, loads on. */
+/** The lowest version of glibc that libtorch, and therefore the addon, runs on. */
 export const lowestGlibc = '2.28';
 
-/** Why nothing of this package can run on this system, null when something can. */
+/** Why this package cannot run on this system, or null if it can. */
 export function unsupportedSystem(): string | null {
   if (ownPlatform.libc !== 'glibc' || processLibc().kind !== 'musl') return null;
   return (
-    'torchformer cannot run on a system with the C library musl (Alpine Linux and its kin), because ' +
-    `libtorch is made for glibc alone: use one with glibc ${lowestGlibc} or later, such as Debian ` +
-    'or the container image node:22-slim.'
+    'torchformer cannot run on systems with the C library musl (such as Alpine Linux), because ' +
+    `libtorch is built only for glibc: use a system with glibc ${lowestGlibc} or later, such as ` +
+    'Debian or the container image node:22-slim.'
   );
 }
 
 const require = createRequire(moduleFile);
 
 /**
- * Written out one by one, with literal names, so that tools which collect or bundle the files of an
- * application see which packages it may ask for.
+ * Written out with literal names, so that tools that collect or bundle the files of an application
+ * see which packages it may require.
  */
 const resolvers: Readonly<Record<string, () => string>> = {
   '@torchformer/linux-x64': () => require.resolve('@torchformer/linux-x64/package.json'),
@@ -214,15 +214,15 @@ const resolvers: Readonly<Record<string, () => string>> = {
 };
 
 /**
- * The folder of an installed package of {@link platforms}, null when it is not installed.
+ * The folder of a package of {@link platforms}, or null if it is not installed.
  *
- * @param around folder of a package whose dependencies are looked through; default: this one
+ * @param dependent folder of the package whose dependencies are searched; default: this package
  */
-export function resolvePlatformPackage(name: string, around?: string): string | null {
+export function resolvePlatformPackage(name: string, dependent?: string): string | null {
   const resolve =
-    around === undefined
+    dependent === undefined
       ? resolvers[name]
-      : () => createRequire(`${around}/package.json`).resolve(`${name}/package.json`);
+      : () => createRequire(`${dependent}/package.json`).resolve(`${name}/package.json`);
   try {
     return resolve === undefined ? null : dirname(resolve());
   } catch {

@@ -1,13 +1,13 @@
-/** The Python of the machine: set-up runs pip with it, and its torch can serve as libtorch. */
+/** The Python of the machine: setup runs its pip, and its torch can be used as libtorch. */
 import { spawnSync } from 'node:child_process';
 
-/** `TORCHFORMER_PYTHON`, else what the PATH offers. */
+/** `TORCHFORMER_PYTHON`, else the usual names in the PATH. */
 export function pythonCandidates(environment: NodeJS.ProcessEnv = process.env): readonly string[] {
   const own = environment['TORCHFORMER_PYTHON'];
   return own ? [own] : ['python3', 'python'];
 }
 
-/** The first Python 3 that starts, null when there is none. */
+/** The first Python 3 that starts, or null if there is none. */
 export function findPython(environment: NodeJS.ProcessEnv = process.env): string | null {
   for (const executable of pythonCandidates(environment)) {
     if (ask(executable, 'import sys; print(sys.version_info[0])', environment) === '3')
@@ -20,7 +20,7 @@ export type PythonTorch =
   | { readonly executable: string; readonly folder: string }
   | { readonly folder: null; readonly problem: string };
 
-/** The folder of the torch that a Python of this machine has; Python finds it without importing it. */
+/** The folder of the torch that is installed for Python, found without importing it. */
 export function pythonTorchFolder(environment: NodeJS.ProcessEnv = process.env): PythonTorch {
   const executable = findPython(environment);
   if (executable === null) {
@@ -38,8 +38,8 @@ print(list(spec.submodule_search_locations)[0] if spec and spec.submodule_search
 `;
 
 function ask(executable: string, script: string, environment: NodeJS.ProcessEnv): string | null {
-  // -I would hide the user's PYTHONPATH and user site, where torch may be; the folder this process
-  // stands in must not count, or a folder named `torch` would.
+  // -I would hide the user's PYTHONPATH and user site, where torch may be. The current folder must
+  // not be searched, because it may have a folder named `torch`.
   const result = spawnSync(executable, ['-c', `import sys; sys.path[:1] = []\n${script}`], {
     env: environment,
     encoding: 'utf8',

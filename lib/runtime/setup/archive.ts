@@ -1,4 +1,4 @@
-/** Unpacks what libtorch needs from a wheel, a zip archive or a gzipped tar archive. */
+/** Unpacks libtorch from a wheel, a zip archive or a gzipped tar archive. */
 import { createWriteStream } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
@@ -15,19 +15,19 @@ import { makeFolder } from '../makeFolder.js';
 import { ownPlatform } from '../native/platform.js';
 
 export interface Unpacked {
-  /** What the wheel says it requires, as pip takes it; empty for other archives. */
+  /** The requirements of the wheel, in pip's syntax; empty for other archives. */
   readonly requirements: readonly string[];
   /** How many files were unpacked. */
   readonly files: number;
 }
 
 /**
- * Unpacks libtorch's libraries, headers, version and licences from `archive` into `target/torch`.
- * For the CPU only the three libraries it needs; for CUDA all but those that serve Python.
- * An `nvidia/` folder, as in NVIDIA's wheels, goes beside it.
+ * Unpacks libtorch's libraries, headers, version and licences from `archive` to `target/torch`.
+ * For the CPU these are only the three libraries that it needs, for CUDA all except those for
+ * Python. An `nvidia/` folder, as in NVIDIA's wheels, is unpacked beside it.
  *
- * @throws TorchError ERR_NATIVE_LOAD when the archive cannot be read, holds none of it, or has names
- *   or links that lead out of `target`; nothing is written then
+ * @throws TorchError ERR_NATIVE_LOAD if the archive cannot be read, does not contain libtorch, or
+ *   has paths or links that lead out of `target`; nothing is written then
  */
 export async function unpackLibtorch(
   archive: string,
@@ -45,34 +45,34 @@ export async function unpackLibtorch(
       // A wheel has 9,000 headers in 800 folders.
       if (!folders.has(dirname(path))) await makeFolder(dirname(path));
       folders.add(dirname(path));
-      // Libraries get no execute bit, as pip gives them none; nothing here depends on it.
+      // Like pip, this does not set the execute bit of libraries; nothing depends on it.
       await pipeline(file.content(), createWriteStream(path));
       files++;
     }
     if (files === 0) {
-      throw new ArchiveFault('it holds no libtorch (no torch/lib and no libtorch/lib)');
+      throw new ArchiveFault('it does not contain libtorch (no torch/lib and no libtorch/lib)');
     }
     return { requirements, files };
   });
 }
 
-/** What a damaged table of names makes of the paths: one too long, a file where a folder is. */
+/** System errors from damaged names: a path that is too long, a file that exists as a folder. */
 const pathFaults = ['ENAMETOOLONG', 'ENOTDIR', 'EISDIR', 'EEXIST'];
 
-/** Runs `action`; a fault of the archive becomes an error that names it and the way out. */
+/** Runs `action`; a fault of the archive becomes an error that names the archive and the fix. */
 async function explainFaults<T>(archive: string, action: () => Promise<T>): Promise<T> {
   try {
     return await action();
   } catch (thrown) {
     const { code = '', message } = thrown as NodeJS.ErrnoException;
     const error = pathFaults.includes(code)
-      ? new ArchiveFault(`it is damaged: it has a name that cannot be (${message})`)
+      ? new ArchiveFault(`it is damaged: it contains an invalid name (${message})`)
       : thrown;
     if (!(error instanceof ArchiveFault)) throw error;
     const advice =
       error instanceof UnsafeArchive
-        ? 'No archive of libtorch does that: take one from a place that you trust.'
-        : 'It must be a whole wheel of torch, or a zip or tar.gz archive of libtorch; fetch it again.';
+        ? 'Archives of libtorch have no such entries: use one from a source that you trust.'
+        : 'It must be a complete torch wheel, or a zip or tar.gz archive of libtorch; fetch it again.';
     throw new TorchError(
       'ERR_NATIVE_LOAD',
       `${archive} cannot be unpacked: ${error.message}. ${advice}`,
@@ -81,7 +81,7 @@ async function explainFaults<T>(archive: string, action: () => Promise<T>): Prom
   }
 }
 
-/** What a wheel says it requires, as pip takes it. @throws TorchError ERR_NATIVE_LOAD */
+/** The requirements of a wheel, in pip's syntax. @throws TorchError ERR_NATIVE_LOAD */
 export async function requirementsOf(wheel: string): Promise<readonly string[]> {
   return await explainFaults(wheel, async () => {
     for await (const file of archiveFiles(wheel)) {
@@ -95,7 +95,7 @@ function isMetadata({ name }: ArchiveFile): boolean {
   return /^[^/]+\.dist-info\/METADATA$/.test(name);
 }
 
-/** Looks through all of it before anything is written. @returns what the wheel requires */
+/** Checks the whole archive before anything is written. @returns the requirements of the wheel */
 async function survey(
   archive: string,
   target: string,
@@ -116,16 +116,17 @@ function refuseUnsafe({ name, link }: ArchiveFile): void {
   if (name.split(/[/\\]/).includes('..') || /^[/\\]|^[a-z]:/i.test(name)) {
     throw unsafeName(name);
   }
-  if (name.includes('\0')) throw new ArchiveFault(`it is damaged: it has the name ${name}`);
-  if (link) throw new UnsafeArchive(`it holds a link, which may lead out of its folder: ${name}`);
+  if (name.includes('\0')) throw new ArchiveFault(`it is damaged: it contains the name ${name}`);
+  if (link)
+    throw new UnsafeArchive(`it contains a link, which may lead out of its folder: ${name}`);
 }
 
 const pythonLibraries =
   /^lib(torch_python|shm|torchbind_test|jitbackend_test|backend_with_compiler|aoti_custom_ops)/;
-/** A wheel holds torch/, the official archive libtorch/, a package of npm package/. */
+/** The root of a wheel is torch/, of the official archive libtorch/, of an npm package package/. */
 const roots = ['torch', 'libtorch', 'package'];
 
-/** Where a file of the archive goes below the target; null: it is not needed. */
+/** The path below the target for a file of the archive; null if it is not needed. */
 function placeOf(name: string, variant: 'cpu' | 'cuda'): string | null {
   const { libraries } = ownPlatform;
   const [first = '', ...rest] = name.split('/');
@@ -145,7 +146,7 @@ function placeOf(name: string, variant: 'cpu' | 'cuda'): string | null {
   return wanted ? inTorch : null;
 }
 
-/** Of what is read into memory; that of torch has 30 kB. */
+/** Limit for text that is read into memory; the metadata of torch has 30 kB. */
 const largestText = 16 * 2 ** 20;
 
 async function textOf(file: ArchiveFile): Promise<string> {

@@ -1,4 +1,4 @@
-/** The files in a zip archive (a wheel is one) or a gzipped tar archive, one after the other. */
+/** Reads the files of a zip archive (such as a wheel) or a gzipped tar archive one by one. */
 import { createReadStream, openSync, readSync, closeSync } from 'node:fs';
 import { crc32, createGunzip } from 'node:zlib';
 
@@ -7,17 +7,17 @@ export interface ArchiveFile {
   readonly name: string;
   readonly size: number;
   readonly link: boolean;
-  /** Its content; throws when it is damaged. Only until the next file is asked for. */
+  /** Its content; throws if it is damaged. Can be read only until the next file is requested. */
   content(): AsyncIterable<Buffer>;
 }
 
-/** The archive is damaged, cut off or of no kind that is known; the message has the reason alone. */
+/** The archive is damaged, truncated or of an unknown kind; the message has only the reason. */
 export class ArchiveFault extends Error {}
 
 /** The archive would write outside of the folder that it is unpacked to. */
 export class UnsafeArchive extends ArchiveFault {}
 
-/** Goes through the files of `archive`, folders left out. @throws ArchiveFault */
+/** Iterates over the files of `archive`, without folders. @throws ArchiveFault */
 export async function* archiveFiles(archive: string): AsyncGenerator<ArchiveFile> {
   const start = firstBytes(archive);
   const isGzip = start[0] === 0x1f && start[1] === 0x8b;
@@ -28,7 +28,7 @@ export async function* archiveFiles(archive: string): AsyncGenerator<ArchiveFile
   } catch (error) {
     if (!isArchiveError(error)) throw error;
     const { message } = error as Error;
-    // yauzl looks at names as well, and stops at such a one.
+    // yauzl also checks names, and stops at an unsafe one.
     const [, name] =
       /^(?:invalid relative path|absolute path|invalid characters in fileName): (.*)$/s.exec(
         message,
@@ -37,7 +37,7 @@ export async function* archiveFiles(archive: string): AsyncGenerator<ArchiveFile
   }
 }
 
-/** Reading fails outside of the loop over the files, with the errors of zlib and of yauzl. */
+/** Converts errors of zlib and yauzl, which are thrown outside of the loop over the files. */
 async function* checkedContent(file: ArchiveFile): AsyncGenerator<Buffer> {
   try {
     yield* file.content();
@@ -48,19 +48,19 @@ async function* checkedContent(file: ArchiveFile): AsyncGenerator<Buffer> {
 }
 
 function damaged(what: string, reason: string): string {
-  return `${what} is damaged or cut off (${reason})`;
+  return `${what} is damaged or truncated (${reason})`;
 }
 
-/** The fault of a name that leads out of the folder. */
+/** The error for a path that leads out of the folder. */
 export function unsafeName(name: string): UnsafeArchive {
-  return new UnsafeArchive(`it holds an unsafe name, which leads out of its folder: ${name}`);
+  return new UnsafeArchive(`it contains an unsafe path, which leads out of its folder: ${name}`);
 }
 
-/** System errors (no space, no permission) and ours go on as they are. */
+/** Whether the archive is the cause, rather than the system (no space, no permission). */
 function isArchiveError(error: unknown): boolean {
   const { code, syscall } = error as NodeJS.ErrnoException;
   if (!(error instanceof Error) || error instanceof ArchiveFault) return false;
-  // Damaged figures make yauzl read beyond what is there.
+  // Damaged sizes make yauzl read beyond the end.
   return syscall === undefined && (code === undefined || /^Z_|^ERR_OUT_OF_RANGE$/.test(code));
 }
 
@@ -81,7 +81,7 @@ const fileTypeMask = 0o170000;
 const linkType = 0o120000;
 
 async function* zipFiles(archive: string): AsyncGenerator<ArchiveFile> {
-  // Only set-up needs it: not at every import of the package.
+  // Only setup needs it, so it is not loaded with the package.
   const { openPromise } = await import('yauzl');
   const zip = await openPromise(archive, { autoClose: false, lazyEntries: true });
   try {
@@ -93,14 +93,14 @@ async function* zipFiles(archive: string): AsyncGenerator<ArchiveFile> {
         size: entry.uncompressedSize,
         link: (mode & fileTypeMask) === linkType,
         content: async function* () {
-          // The sizes are checked by yauzl, the checksum is not.
+          // yauzl checks the sizes, but not the checksum.
           let checksum = 0;
           for await (const chunk of await zip.openReadStreamPromise(entry)) {
             checksum = crc32(chunk as Buffer, checksum);
             yield chunk as Buffer;
           }
           if (checksum !== entry.crc32) {
-            throw new ArchiveFault(`${entry.fileName} in it is damaged (its checksum differs)`);
+            throw new ArchiveFault(`${entry.fileName} in it is damaged (wrong checksum)`);
           }
         },
       };
@@ -118,10 +118,10 @@ const links = ['1', '2'];
 const longName = 'L';
 const extension = 'x';
 const ignored = ['5', 'g', 'K'];
-/** A long name is held in memory, and no file system takes one of more than 4 kB. */
+/** Long names are held in memory, and no file system accepts more than 4 kB. */
 const longestName = 64 * 1024;
 
-/** Gives the bytes of a stream in pieces of the sizes that are asked for. */
+/** Reads a stream in pieces of the requested sizes. */
 class ByteSource {
   private readonly chunks: AsyncIterator<Buffer>;
   private rest: Buffer = Buffer.alloc(0);
@@ -134,7 +134,7 @@ class ByteSource {
   async some(size: number): Promise<Buffer> {
     while (this.rest.length === 0) {
       const next = await this.chunks.next();
-      if (next.done === true) throw new ArchiveFault('it is cut off');
+      if (next.done === true) throw new ArchiveFault('it is truncated');
       this.rest = next.value;
     }
     const part = this.rest.subarray(0, size);
@@ -162,14 +162,16 @@ async function* tarFiles(archive: string): AsyncGenerator<ArchiveFile> {
     let name: string | null = null;
     for (;;) {
       const header = await source.exactly(block);
-      // Two empty blocks end it; what follows is padding.
+      // Two empty blocks mark the end; the rest is padding.
       if (header.every((byte) => byte === 0)) return;
       const type = String.fromCharCode(header[156] ?? 0);
       const size = checkedSize(header);
       const padding = (block - (size % block)) % block;
       if (type === longName || type === extension) {
         if (size > longestName) {
-          throw new ArchiveFault(`it holds a name of ${size} bytes; at most ${longestName} can be`);
+          throw new ArchiveFault(
+            `it contains a name of ${size} bytes; the limit is ${longestName}`,
+          );
         }
         const text = (await source.exactly(size)).toString('utf8');
         const path = type === longName ? text.replace(/\0.*$/s, '') : extendedPath(text);
@@ -178,7 +180,7 @@ async function* tarFiles(archive: string): AsyncGenerator<ArchiveFile> {
         continue;
       }
       if (![...files, ...links, ...ignored].includes(type)) {
-        throw new ArchiveFault(`it holds something of the type ${JSON.stringify(type)}`);
+        throw new ArchiveFault(`it contains an entry of type ${JSON.stringify(type)}`);
       }
       let left = size;
       const read = async function* (): AsyncGenerator<Buffer> {
@@ -191,7 +193,7 @@ async function* tarFiles(archive: string): AsyncGenerator<ArchiveFile> {
       if (!ignored.includes(type)) {
         yield { name: name ?? headerName(header), size, link: links.includes(type), content: read };
       }
-      // What nobody wanted has to be passed over.
+      // Skips what was not read.
       for await (const part of read()) void part;
       await source.exactly(padding);
       name = null;
@@ -208,13 +210,13 @@ function checkedSize(header: Buffer): number {
   for (let index = 0; index < block; index++) {
     if (index < 148 || index >= 156) sum += header[index] ?? 0;
   }
-  if (sum !== stored) throw new ArchiveFault('it is no tar archive, or damaged');
-  // Sizes from 8 GB on are binary, with the first bit set.
+  if (sum !== stored) throw new ArchiveFault('it is not a tar archive, or is damaged');
+  // Sizes of 8 GB and more are binary, with the first bit set.
   const size =
     (header[124] ?? 0) & 0x80
       ? Number(header.readBigUInt64BE(128))
       : parseInt(text(header, 124, 12), 8);
-  if (!Number.isSafeInteger(size)) throw new ArchiveFault('it holds a file without a size');
+  if (!Number.isSafeInteger(size)) throw new ArchiveFault('it contains a file without a size');
   return size;
 }
 
@@ -225,7 +227,7 @@ function headerName(header: Buffer): string {
   return prefix === '' ? name : `${prefix}/${name}`;
 }
 
-/** The `path` of a pax header: lines `<length> <key>=<value>`. */
+/** The `path` of a pax header, which has lines `<length> <key>=<value>`. */
 function extendedPath(content: string): string | null {
   return /^\d+ path=(.*)$/m.exec(content)?.[1] ?? null;
 }

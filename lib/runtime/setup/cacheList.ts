@@ -1,4 +1,4 @@
-/** What set-up has in the cache, and how it goes again. */
+/** Lists and removes what setup has in the cache. */
 import { existsSync, lstatSync, readdirSync, realpathSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -13,27 +13,27 @@ export interface CacheEntry {
   readonly version: string;
   readonly variant: 'cpu' | 'cuda';
   readonly path: string;
-  /** What it takes of the disk; 0 for a link to a folder elsewhere. */
+  /** Its size on disk; 0 for a link to a folder elsewhere. */
   readonly bytes: number;
-  /** The folder elsewhere that it stands for; null: it is in the cache itself. */
+  /** The folder elsewhere that it links to; null if it is in the cache itself. */
   readonly linkedTo: string | null;
-  /** Whether this package would load it now. */
+  /** Whether this package would load it. */
   readonly inUse: boolean;
-  /** Why it cannot be used, null when it can. */
+  /** Why it cannot be used; null if it can. */
   readonly problem: string | null;
 }
 
-/** What the cache has. */
+/** The content of the cache. */
 export interface CacheList {
   readonly cache: string;
   readonly entries: readonly CacheEntry[];
-  /** Downloads that were broken off, which set-up goes on with. */
+  /** Interrupted downloads, which setup can continue. */
   readonly downloads: readonly { readonly path: string; readonly bytes: number }[];
 }
 
 const entryName = /^libtorch-(.+)-(cpu|cuda)$/;
 
-/** Looks at the cache; loads nothing and changes nothing. */
+/** Lists the cache without loading or changing anything. */
 export function listCache(): CacheList {
   const cache = cacheFolder();
   const used = searchLibtorch().found?.root ?? null;
@@ -62,12 +62,12 @@ export function listCache(): CacheList {
 }
 
 /**
- * Removes from the cache, and waits for a set-up that is at work there. A folder elsewhere that an
- * entry stands for stays.
+ * Removes entries from the cache, after waiting for a running setup. A folder elsewhere that an
+ * entry links to is kept.
  *
- * @param what the build that this package takes for the CPU or for CUDA, or all versions of both
- *   with what broken-off set-ups left
- * @returns the paths that are gone
+ * @param what the build that this package uses for the CPU or for CUDA; `'all'`: all versions of
+ *   both, and the leftovers of interrupted setups
+ * @returns the removed paths
  */
 export async function removeFromCache(
   what: 'cpu' | 'cuda' | 'all',
@@ -84,7 +84,7 @@ export async function removeFromCache(
   for (const path of entries) {
     await withLock(
       `${path}.lock`,
-      (holder) => log(`waiting for a set-up to end (${holder})`),
+      (holder) => log(`waiting for a setup to end (${holder})`),
       () => rm(path, { recursive: true, force: true }),
     );
   }
@@ -94,7 +94,7 @@ export async function removeFromCache(
   if (!existsSync(downloads)) return entries;
   const removed = namesIn(downloads).filter((name) => name.endsWith('.lock')).length === 0;
   if (removed) await rm(downloads, { recursive: true, force: true });
-  else log(`${downloads} stays: a set-up is fetching something`);
+  else log(`${downloads} is kept: a setup is downloading to it`);
   return removed ? [...entries, downloads] : entries;
 }
 
@@ -106,7 +106,7 @@ function namesIn(folder: string): string[] {
   }
 }
 
-/** Links count as nothing: what they lead to is not ours. */
+/** Links count 0 bytes, because their targets are not ours. */
 function bytesBelow(path: string): number {
   const stat = lstatSync(path, { throwIfNoEntry: false });
   if (stat === undefined || stat.isSymbolicLink()) return 0;

@@ -1,4 +1,4 @@
-/** Downloads that go on where they were broken off, and are what they should be. */
+/** Downloads that can be continued after an interruption, and whose checksum is verified. */
 import { createHash } from 'node:crypto';
 import { createReadStream, createWriteStream } from 'node:fs';
 import { readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
@@ -15,21 +15,20 @@ import { makeFolder } from '../makeFolder.js';
 
 /** Options of {@link download}. */
 export interface DownloadOptions {
-  /** Where the file and its unfinished parts are kept. */
+  /** The folder for the file and for unfinished parts. */
   readonly folder: string;
-  /** The SHA-256 that the file must have. */
+  /** The SHA-256 of the file; undefined: it is not checked. */
   readonly sha256: string | undefined;
-  /** Takes lines of progress. */
+  /** Called with each line of progress. */
   readonly log: (line: string) => void;
 }
 
-/** Times that a connection may break without a byte more having come. */
+/** How often the connection may break without receiving any more bytes. */
 const fruitlessTries = 3;
 
 /**
- * Downloads `url` into the folder. What came of an earlier try that was broken off is kept there and
- * continued, when the server can and the file there is still the same; a file that is there whole is
- * not fetched again.
+ * Downloads `url` to the folder. An interrupted download is kept there and continued, if the server
+ * supports this and still has the same file; a complete file is not downloaded again.
  *
  * @returns the path of the file
  * @throws TorchError ERR_NATIVE_LOAD
@@ -65,7 +64,7 @@ export async function download(url: string, options: DownloadOptions): Promise<s
   );
 }
 
-/** Two files of one name from two places stay two. */
+/** Files of the same name from different URLs get different names. */
 function fileName(url: string): string {
   const plain = plainUrl(url);
   const key = createHash('sha256').update(plain).digest('hex').slice(0, 12);
@@ -73,7 +72,7 @@ function fileName(url: string): string {
   return `${key}-${name || 'download'}`;
 }
 
-/** What tells whether the file on the server is still the one that a part is of. */
+/** Identifies the file on the server, to check whether a part still belongs to it. */
 interface Validator {
   readonly etag?: string;
   readonly lastModified?: string;
@@ -86,7 +85,7 @@ class Transfer {
     private readonly options: DownloadOptions,
   ) {}
 
-  /** Leaves the whole file under the name of the part. */
+  /** Downloads the rest of the file to the part. */
   async run(): Promise<void> {
     let fruitless = 0;
     for (;;) {
@@ -101,7 +100,7 @@ class Transfer {
         if (fruitless === fruitlessTries || error.final) {
           throw this.givenUp(after, error.cause as TorchError);
         }
-        this.options.log(`  broken off after ${size(after)}; trying again`);
+        this.options.log(`  interrupted after ${size(after)}; trying again`);
         await sleep(200 * (fruitless + 1));
       }
     }
@@ -109,13 +108,15 @@ class Transfer {
 
   private givenUp(have: number, error: TorchError): TorchError {
     const kept =
-      have > 0 ? ` The ${size(have)} that came are kept: the same command goes on from there.` : '';
+      have > 0
+        ? ` The ${size(have)} received are kept: the same command continues from there.`
+        : '';
     return new TorchError('ERR_NATIVE_LOAD', error.message + kept, { cause: error });
   }
 
   private async attempt(have: number): Promise<void> {
     const headers = {
-      // What is counted and hashed is the file itself.
+      // Sizes and checksums are those of the file itself.
       'accept-encoding': 'identity',
       ...(have > 0 ? await this.rangeHeaders(have) : {}),
     };
@@ -139,11 +140,14 @@ class Transfer {
     if (!response.ok || response.body === null) {
       throw connectionFault(this.url, new Error(`HTTP ${status} ${response.statusText}`.trim()));
     }
-    // A server that cannot go on from there, or has another file by now, sends all of it.
+    // A server that cannot continue, or has another file now, sends the whole file.
     const start = status === 206 ? rangeStart(headers.get('content-range')) : 0;
     if (start !== 0 && start !== have) {
       await rm(this.part, { force: true });
-      throw new Broken(connectionFault(this.url, new Error('a wrong part was sent')), false);
+      throw new Broken(
+        connectionFault(this.url, new Error('the server sent the wrong range')),
+        false,
+      );
     }
     const length = headers.get('content-length');
     const total = length === null ? null : start + Number(length);
@@ -151,7 +155,7 @@ class Transfer {
       await checkSpace(this.options.folder, total - start, `fetching ${plainUrl(this.url)}`);
     }
     await this.keepValidator(headers);
-    if (start > 0) this.options.log(`  going on after ${size(start)}`);
+    if (start > 0) this.options.log(`  continuing after ${size(start)}`);
 
     const progress = new Progress(total, start, this.options.log);
     const body = Readable.fromWeb(response.body as never);
@@ -172,7 +176,7 @@ class Transfer {
     }
   }
 
-  /** The part is whole already, or no part of this file. */
+  /** Handles HTTP 416: the part is already complete, or does not belong to this file. */
   private async beyondTheEnd(have: number, range: string | null): Promise<void> {
     if (range === `bytes */${have}`) return;
     await rm(this.part, { force: true });
@@ -185,7 +189,7 @@ class Transfer {
     try {
       validator = JSON.parse(await readFile(`${this.part}.json`, 'utf8')) as Validator;
     } catch {
-      // Killed before it was written: the checksum tells, if there is one.
+      // The process was killed before it was written; a checksum detects a wrong part.
     }
     const known = validator.etag ?? validator.lastModified;
     if (known === undefined && this.options.sha256 === undefined) return {};
@@ -195,7 +199,7 @@ class Transfer {
   private async keepValidator(headers: Response['headers']): Promise<void> {
     const etag = headers.get('etag');
     const lastModified = headers.get('last-modified');
-    // A weak ETag promises no equal bytes.
+    // A weak ETag does not guarantee equal bytes.
     const validator: Validator = {
       ...(etag !== null && !etag.startsWith('W/') ? { etag } : {}),
       ...(lastModified !== null ? { lastModified } : {}),
@@ -204,22 +208,22 @@ class Transfer {
   }
 }
 
-/** A connection that broke, which may be tried again. */
+/** A connection that broke; unless it is final, the download is tried again. */
 class Broken extends Error {
   constructor(
     cause: unknown,
     readonly final: boolean,
   ) {
-    super('broken off', { cause });
+    super('interrupted', { cause });
   }
 }
 
 /**
- * Passes bytes on and tells at each tenth of the whole, or each 50 MB where that is not known. Of a
- * small file it tells the end alone.
+ * Passes bytes on and reports progress at each tenth of the file, or every 50 MB if its size is not
+ * known. For a small file, only the end is reported.
  */
 class Progress extends Transform {
-  private told: number;
+  private reported: number;
 
   constructor(
     private readonly total: number | null,
@@ -227,7 +231,7 @@ class Progress extends Transform {
     private readonly log: (line: string) => void,
   ) {
     super();
-    this.told = this.step();
+    this.reported = this.step();
   }
 
   override _transform(
@@ -237,8 +241,8 @@ class Progress extends Transform {
   ): void {
     this.done += chunk.length;
     const step = this.step();
-    if (step > this.told) {
-      this.told = step;
+    if (step > this.reported) {
+      this.reported = step;
       this.log(
         this.total === null
           ? `  ${size(this.done)}`
@@ -281,7 +285,7 @@ export async function checkSum(file: string, expected: string): Promise<void> {
   if (actual === expected.toLowerCase()) return;
   throw new TorchError(
     'ERR_NATIVE_LOAD',
-    `${file} has SHA-256 ${actual}, expected ${expected}: it is another file, or damaged; ` +
-      'fetch it again, or give the checksum that its publisher tells',
+    `${file} has SHA-256 ${actual}, expected ${expected}: it is a different file, or damaged; ` +
+      'download it again, or pass the checksum from its publisher',
   );
 }

@@ -1,13 +1,13 @@
-/** HTTP for set-up: the proxy variables hold, names and passwords in a URL go where they belong. */
+/** HTTP for setup, with the proxy variables and with user names and passwords in URLs. */
 import type { Response } from 'undici';
 import { TorchError } from '../errors.js';
 
-/** Whether it is the address of something to download. */
+/** Whether `text` is an http:// or https:// URL. */
 export function isUrl(text: string): boolean {
   return /^https?:\/\//i.test(text);
 }
 
-/** The URL without what is secret or no part of the address, for messages and names of files. */
+/** The URL without user name, password and fragment, for messages and file names. */
 export function plainUrl(url: string | URL): string {
   const plain = new URL(url);
   plain.username = '';
@@ -17,18 +17,18 @@ export function plainUrl(url: string | URL): string {
 }
 
 /**
- * Asks for `url`, with its name and password if it has them, through the proxy that HTTPS_PROXY,
- * HTTP_PROXY and NO_PROXY tell. Redirects are followed.
+ * Requests `url`, with its user name and password if it has them, through the proxy of HTTPS_PROXY,
+ * HTTP_PROXY and NO_PROXY. Redirects are followed.
  *
- * @param action gets the answer, whatever its status; the connection ends with it
- * @throws TorchError ERR_NATIVE_LOAD when there is no answer; its cause is the client's error
+ * @param action called with the response, whatever its status; the connection is closed afterwards
+ * @throws TorchError ERR_NATIVE_LOAD if there is no response; its cause is the client's error
  */
 export async function request<T>(
   url: string,
   headers: Readonly<Record<string, string>>,
   action: (response: Response) => Promise<T>,
 ): Promise<T> {
-  // Only set-up needs it: not at every import of the package. Node's own fetch has no proxies.
+  // Only setup needs it, so it is not loaded with the package. Node's fetch supports no proxies.
   const { EnvHttpProxyAgent, fetch } = await import('undici');
   const { username, password } = new URL(url);
   const all: Record<string, string> = { ...headers };
@@ -47,18 +47,18 @@ export async function request<T>(
     }
     return await action(response);
   } finally {
-    // Not `close`, which would wait for a body that nobody reads.
+    // `close` would wait for a body that is not read.
     await dispatcher.destroy();
   }
 }
 
 /**
- * The client would tell of an invalid URL, without a word about which.
+ * Checks the proxy variables, because the client's error does not name the invalid URL.
  *
  * @throws TorchError ERR_NATIVE_LOAD naming the variable
  */
 function checkProxies(environment: NodeJS.ProcessEnv = process.env): void {
-  // The order in which the client asks them.
+  // In the client's order of precedence.
   const pairs = [
     ['http_proxy', 'HTTP_PROXY'],
     ['https_proxy', 'HTTPS_PROXY'],
@@ -75,11 +75,11 @@ function checkProxies(environment: NodeJS.ProcessEnv = process.env): void {
   }
 }
 
-/** The error for an address that does not answer, or stops in the middle. */
+/** The error for a server that does not respond, or stops in the middle. */
 export function connectionFault(url: string, error: unknown): TorchError {
   const reasons: string[] = [];
   for (let at: unknown = error; at instanceof Error; at = at.cause) {
-    // Several addresses of one host, each with its own reason.
+    // One error for each address of a host.
     if (at instanceof AggregateError) at = at.errors[0];
     if (at instanceof Error && at.message !== '' && at.message !== 'fetch failed') {
       reasons.push(at.message);
@@ -87,7 +87,7 @@ export function connectionFault(url: string, error: unknown): TorchError {
     if (!(at instanceof Error)) break;
   }
   const certificate = /certificate/i.test(reasons.join())
-    ? ' If a proxy signs with a certificate of its own, NODE_EXTRA_CA_CERTS names the file with it.'
+    ? ' If a proxy uses its own certificate, set NODE_EXTRA_CA_CERTS to the file that contains it.'
     : '';
   return new TorchError(
     'ERR_NATIVE_LOAD',

@@ -1,13 +1,13 @@
-/** The wheels with NVIDIA's libraries that the CUDA build of libtorch needs beside it. */
+/** The wheels with NVIDIA's libraries that the CUDA build of libtorch needs. */
 import { requirementsOf } from './archive.js';
 import { download } from './download.js';
 import { parseRequirement, type Requirement } from './requirement.js';
 import { findWheel } from './wheelIndex.js';
 
 /**
- * The CUDA wheel leaves NVIDIA's libraries to wheels of their own. Even its libtorch_cpu.so needs
- * two of them (runtime and profiler, 15 MB); they work without a GPU. The public index has no other
- * build for x64 Linux, so this is what set-up for the CPU gets there.
+ * The requirements to download for this variant. NVIDIA's libraries are in separate wheels. Even
+ * the libtorch_cpu.so of the CUDA wheel needs two of them (runtime and profiler, 15 MB), which work
+ * without a GPU. The public index has only this build for x64 Linux, so setup for the CPU uses it.
  */
 export function nvidiaRequirements(
   requirements: readonly string[],
@@ -21,16 +21,16 @@ export function nvidiaRequirements(
 }
 
 /**
- * Downloads what the requirements and theirs in turn ask for.
+ * Downloads the wheels of the requirements and of their requirements in turn.
  *
- * @returns the paths of the wheels that hold libraries, one after the other
+ * @returns the paths of the wheels that contain libraries, one by one
  */
 export async function* nvidiaWheelsOfIndex(
   index: string,
   requirements: readonly string[],
   options: {
     readonly folder: string;
-    /** Gets all that was downloaded. */
+    /** Receives the paths of all downloads. */
     readonly used: string[];
     readonly log: (line: string) => void;
   },
@@ -52,7 +52,7 @@ export async function* nvidiaWheelsOfIndex(
   }
 }
 
-/** Several may ask for the same wheel, and all of them must be satisfied. */
+/** Several requirements may name the same wheel, which must satisfy all of them. */
 function strictest(one: Requirement, others: readonly Requirement[]): Requirement {
   const same = others.filter(({ name }) => name === one.name);
   return { ...one, clauses: [one, ...same].flatMap(({ clauses }) => clauses) };

@@ -1,4 +1,4 @@
-/** Fetches wheels with pip, so that mirrors, proxies and caches the user set up for it hold here. */
+/** Downloads wheels with pip, which uses the user's configured mirrors, proxies and caches. */
 import { spawn } from 'node:child_process';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -7,17 +7,17 @@ import { anyPython } from './offline.js';
 
 /** Options of {@link downloadWheels}. */
 export interface PipOptions {
-  /** Also what the wheels require. Default false. */
+  /** Whether to download the requirements of the wheels too. Default false. */
   readonly dependencies?: boolean;
-  /** The index to use, in place of pip's own configuration. */
+  /** The index to use instead of the one in pip's configuration. */
   readonly indexUrl?: string | undefined;
 }
 
 /**
- * Downloads wheels into `folder`; pip's progress is shown on standard error.
+ * Downloads wheels to `folder`; pip's output is shown on standard error.
  *
- * @param requirements as pip takes them, e.g. `torch==2.13.0`
- * @returns the paths of the wheels; null when pip failed, and its reason stands on standard error
+ * @param requirements in pip's syntax, e.g. `torch==2.13.0`
+ * @returns the paths of the wheels; null if pip failed and printed the reason on standard error
  */
 export async function downloadWheels(
   python: string,
@@ -40,14 +40,14 @@ export async function downloadWheels(
   return names.filter((name) => name.endsWith('.whl')).map((name) => join(folder, name));
 }
 
-/** Whether this Python has pip: some systems leave it out. */
+/** Whether this Python has pip, which some systems do not install. */
 export async function hasPip(python: string): Promise<boolean> {
   return await run(python, ['-m', 'pip', '--version'], 'ignore');
 }
 
-/** Runs pip; whether it ended well. */
+/** Runs pip; returns whether it succeeded. */
 async function pip(python: string, args: readonly string[]): Promise<boolean> {
-  // Standard output belongs to the command that called set-up.
+  // Standard output is for the command that runs setup.
   return await run(python, args, 2);
 }
 

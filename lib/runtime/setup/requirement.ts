@@ -1,22 +1,22 @@
-/** What a wheel says it needs of another one: `cuda-toolkit[cudart]==13.0.2; platform_system == "Linux"`. */
+/** Requirements of wheels: `cuda-toolkit[cudart]==13.0.2; platform_system == "Linux"`. */
 import { compareVersions } from '../native/elf.js';
 import { TorchError } from '../errors.js';
 
-/** A requirement, taken apart. */
+/** A parsed requirement. */
 export interface Requirement {
   readonly name: string;
   readonly extras: readonly string[];
-  /** All of them have to hold: `==13.0.*`, `>=1.2`. */
+  /** All of them must hold: `==13.0.*`, `>=1.2`. */
   readonly clauses: readonly { readonly operator: string; readonly version: string }[];
-  /** As it was written, without its marker. */
+  /** The original text, without its marker. */
   readonly text: string;
 }
 
 /**
- * Takes a requirement apart, when it counts here.
+ * Parses a requirement.
  *
- * @param extras those asked for of the wheel that says it
- * @returns null when its marker names another system, or an extra that was not asked for
+ * @param extras the extras of the requiring wheel that were requested
+ * @returns null if its marker names another system, or an extra that was not requested
  */
 export function parseRequirement(line: string, extras: readonly string[] = []): Requirement | null {
   const [text = '', marker = ''] = line.split(';').map((part) => part.trim());
@@ -33,7 +33,7 @@ export function parseRequirement(line: string, extras: readonly string[] = []): 
   };
 }
 
-/** Looks at the systems that a marker names; what else it says (Python, processor) does not count. */
+/** Checks only the systems in a marker; other conditions (Python, processor) are ignored. */
 function isForThisSystem(marker: string): boolean {
   const named = [
     ...marker.matchAll(/(?:platform_system|sys_platform)\s*(==|!=)\s*["'](\w+)["']/g),
@@ -53,11 +53,11 @@ function unreadable(text: string): TorchError {
   return new TorchError(
     'ERR_NATIVE_LOAD',
     `the wheel requires "${text}", which only pip can resolve: install Python 3 with pip, ` +
-      'or give the wheels that it needs with --from <folder>',
+      'or pass the wheels that it needs with --from <folder>',
   );
 }
 
-/** Whether a version does; one that is no release (`2.0rc1`) never does. */
+/** Whether a version satisfies a requirement; pre-releases (`2.0rc1`) never do. */
 export function satisfies(version: string, { clauses }: Requirement): boolean {
   const [release = ''] = version.split('+', 1);
   if (!/^\d[\d.]*(\.post\d+)?$/.test(release)) return false;

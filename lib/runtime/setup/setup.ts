@@ -1,4 +1,4 @@
-/** Brings libtorch into the cache that all copies of the package on this machine share. */
+/** Installs libtorch in the cache that all copies of the package on this machine share. */
 import { lstatSync } from 'node:fs';
 import { access, constants, mkdir, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -22,40 +22,40 @@ import {
 
 /** Options of {@link setUpLibtorch}. */
 export interface SetupOptions {
-  /** Which build. Default `cpu`: it is 2 % of the CUDA build's size, and runs everywhere. */
+  /** Which build. Default `cpu`, which is 2 % of the CUDA build's size and runs everywhere. */
   variant?: 'cpu' | 'cuda';
   /**
-   * Where libtorch comes from: a folder with it (used where it is, not copied), a folder with
+   * Where to get libtorch from: a folder that contains it (used in place, not copied), a folder of
    * wheels, a wheel, a zip or tar.gz archive, or the URL of one of these. Default: the npm package
-   * with the libraries where it is installed, else the pinned wheel, by pip or from `indexUrl`.
+   * with the libraries if it is installed, else the pinned wheel, with pip or from `indexUrl`.
    */
   from?: string;
   /**
-   * The SHA-256 that the file must have. A URL needs one, here or as `#sha256=…` at its end; with
-   * the others it is checked when it is given.
+   * The SHA-256 of the file. A URL requires it, here or as `#sha256=…` at its end; for other files
+   * it is optional.
    */
   sha256?: string;
   /**
-   * The simple URL of the Python package index to fetch the pinned wheel from. Default: what
-   * `PIP_INDEX_URL` or pip's configuration tells.
+   * The simple URL of the Python package index to download the pinned wheel from. Default:
+   * `PIP_INDEX_URL`, or the index in pip's configuration.
    */
   indexUrl?: string;
-  /** Whether to replace what the cache has. Default: only when `from` is given. */
+  /** Whether to replace what the cache has. Default: only if `from` is given. */
   force?: boolean;
   /** Whether the C++ headers are needed, for a build. Default false. */
   headers?: boolean;
-  /** Takes lines of progress. Default: none. */
+  /** Called with each line of progress. Default: progress is not reported. */
   log?: (line: string) => void;
 }
 
 /**
- * Finds or fetches libtorch {@link libtorchVersion} into the cache. Two set-ups at once are right:
- * the second waits, then finds what the first left. What was begun and broken off leaves nothing
- * that would be taken for a libtorch; a download goes on where it was broken off.
+ * Finds libtorch {@link libtorchVersion}, or downloads it to the cache. Several processes may call
+ * this at once: the others wait for the first, then use its result. An interrupted setup leaves no
+ * incomplete libtorch, and an interrupted download is continued.
  *
  * @returns the folder, in the cache or of the npm package
- * @throws TypeError for wrong options; TorchError ERR_NATIVE_LOAD when it cannot be fetched,
- *   ERR_LIBTORCH_VERSION when `from` holds another version
+ * @throws TypeError for invalid options; TorchError ERR_NATIVE_LOAD if libtorch cannot be
+ *   downloaded, ERR_LIBTORCH_VERSION if `from` contains another version
  */
 export async function setUpLibtorch(options: SetupOptions = {}): Promise<LibtorchFolder> {
   checkSetupOptions(options);
@@ -63,18 +63,18 @@ export async function setUpLibtorch(options: SetupOptions = {}): Promise<Libtorc
   const replace = options.force ?? from !== undefined;
 
   const lookAt = (folder: string): LibtorchFolder | string => inspect(folder, variant, headers);
-  // Without a home folder there is none, and where nothing has to be fetched none is needed.
+  // Without a home folder there is no cache, and it is not needed if nothing has to be downloaded.
   const cached = replace ? null : entryOrNull(variant);
   if (!replace) {
     const present = cached === null ? 'no cache' : lookAt(cached);
     if (typeof present !== 'string') {
-      log(`libtorch is set up already: ${present.root}`);
+      log(`libtorch is already set up: ${present.root}`);
       return present;
     }
     const installed = variant === 'cpu' ? resolvePackage(libtorchPackage) : null;
     const packaged = installed === null ? 'not installed' : lookAt(installed);
     if (typeof packaged !== 'string') {
-      log(`libtorch is there already, in the npm package ${libtorchPackage}: ${packaged.root}`);
+      log(`libtorch is already in the npm package ${libtorchPackage}: ${packaged.root}`);
       return packaged;
     }
     if (cached !== null && isThere(cached)) log(`replacing ${cached}: ${present}`);
@@ -85,7 +85,7 @@ export async function setUpLibtorch(options: SetupOptions = {}): Promise<Libtorc
   await makeCache(cache);
   return await withLock(
     `${entry}.lock`,
-    (holder) => log(`waiting for another set-up to end (${holder})`),
+    (holder) => log(`waiting for another setup to end (${holder})`),
     async () => {
       const made = replace ? 'to be replaced' : lookAt(entry);
       if (typeof made !== 'string') return made;
@@ -104,13 +104,13 @@ export async function setUpLibtorch(options: SetupOptions = {}): Promise<Libtorc
         throw await explainWriteFault(error, cache);
       } finally {
         await rm(work, { recursive: true, force: true });
-        // An empty one is of no use to the next set-up.
+        // An empty folder is of no use to the next setup.
         await removeDownloads(cache, []);
       }
       await removeDownloads(cache, used);
       const folder = inspect(entry, variant, false);
       if (typeof folder === 'string') {
-        throw new TorchError('ERR_NATIVE_LOAD', `${entry} ${folder} after set-up; try again`);
+        throw new TorchError('ERR_NATIVE_LOAD', `${entry} ${folder} after setup; try again`);
       }
       log(`libtorch ${folder.version ?? libtorchVersion} is in ${folder.root}`);
       return folder;
@@ -127,7 +127,7 @@ function entryOrNull(variant: 'cpu' | 'cuda'): string | null {
   }
 }
 
-/** Be it a link that leads nowhere. */
+/** Whether `path` exists, even if it is a broken link. */
 function isThere(path: string): boolean {
   try {
     lstatSync(path);
@@ -157,42 +157,42 @@ function checkSetupOptions(options: SetupOptions): void {
   const inUrl = checksumIn(from);
   if (sha256 === undefined && inUrl === undefined) {
     throw new TypeError(
-      `${owner}: a URL needs sha256, the checksum the download must have, or #sha256=… at its end`,
+      `${owner}: a URL needs sha256, the checksum of the download, or #sha256=… at its end`,
     );
   }
   if (sha256 !== undefined && inUrl !== undefined && sha256.toLowerCase() !== inUrl.toLowerCase()) {
-    throw new TypeError(`${owner}: sha256 is not the checksum in the URL, ${inUrl}`);
+    throw new TypeError(`${owner}: sha256 differs from the checksum in the URL, ${inUrl}`);
   }
 }
 
-/** Refuses what is neither a path nor an address that can be fetched. */
+/** Rejects a source that is neither a path nor an http:// or https:// URL. */
 function checkSource(owner: string, from: unknown): void {
   const wanted = 'from must be a folder, a file, or an http:// or https:// URL';
   if (typeof from !== 'string') {
     throw new TypeError(`${owner}: ${wanted}, got ${from === null ? 'null' : typeof from}`);
   }
-  if (from === '') throw new TypeError(`${owner}: ${wanted}, got an empty text`);
+  if (from === '') throw new TypeError(`${owner}: ${wanted}, got an empty string`);
   const [, scheme] = /^([a-z][a-z0-9+.-]+):\/\//i.exec(from) ?? [];
   if (scheme === undefined || (isUrl(from) && URL.canParse(from))) return;
-  if (isUrl(from)) throw new TypeError(`${owner}: ${wanted}, got a URL that is not complete`);
-  // Not the whole of it: there may be a password in it.
-  const way = scheme.toLowerCase() === 'file' ? 'give the path alone' : 'fetch the file first';
-  throw new TypeError(`${owner}: ${wanted}, got one with ${scheme}://; ${way}`);
+  if (isUrl(from)) throw new TypeError(`${owner}: ${wanted}, got an incomplete URL`);
+  // The message does not include the URL, which may contain a password.
+  const fix = scheme.toLowerCase() === 'file' ? 'pass only the path' : 'download the file first';
+  throw new TypeError(`${owner}: ${wanted}, got one with ${scheme}://; ${fix}`);
 }
 
-/** A folder that does as it is, or why not. */
+/** A folder that can be used as it is, or why it cannot. */
 function inspect(path: string, variant: 'cpu' | 'cuda', headers: boolean): LibtorchFolder | string {
   const folder = inspectLibtorch(path);
   if (typeof folder === 'string') return folder;
   if (folder.version !== null && !isVersion(folder.version, libtorchVersion)) {
-    return `is libtorch ${folder.version}, needed is ${libtorchVersion}`;
+    return `is libtorch ${folder.version}, but ${libtorchVersion} is needed`;
   }
   if (variant === 'cuda' && !folder.cuda) return `has no lib/${ownPlatform.libraries.torchCuda}`;
   if (headers && !folder.headers) return 'has no include/, which a build needs';
   return libraryProblem(folder) ?? folder;
 }
 
-/** @throws TorchError ERR_NATIVE_LOAD naming the folder and the way out */
+/** @throws TorchError ERR_NATIVE_LOAD naming the folder and the fix */
 async function makeCache(folder: string): Promise<void> {
   try {
     await makeFolder(folder);
@@ -202,16 +202,16 @@ async function makeCache(folder: string): Promise<void> {
     const isFile = ['EEXIST', 'ENOTDIR'].includes(code) && kindOf(folder) === 'file';
     throw new TorchError(
       'ERR_NATIVE_LOAD',
-      `the cache folder ${folder} cannot be written to (${(error as Error).message}` +
+      `the cache folder ${folder} is not writable (${(error as Error).message}` +
         `${isFile ? '; it is a file' : ''}); ` +
-        'set TORCHFORMER_CACHE to a folder that can, or TORCHFORMER_LIBTORCH to a libtorch that ' +
-        'is there already',
+        'set TORCHFORMER_CACHE to a writable folder, or TORCHFORMER_LIBTORCH to an existing ' +
+        'libtorch',
       { cause: error },
     );
   }
 }
 
-/** @throws TorchError when what was obtained is no libtorch for this package and machine */
+/** @throws TorchError if `ready` does not contain a libtorch for this package and machine */
 function check(ready: string, variant: 'cpu' | 'cuda', source: string): void {
   const folder = inspectLibtorch(ready);
   if (typeof folder === 'string') {
@@ -224,28 +224,28 @@ function check(ready: string, variant: 'cpu' | 'cuda', source: string): void {
     throw new TorchError(
       'ERR_LIBTORCH_VERSION',
       `${source} is libtorch ${folder.version}; this version of torchformer needs ` +
-        `${libtorchVersion}. Give a libtorch of that version, or leave --from out to have it fetched.`,
+        `${libtorchVersion}. Pass a libtorch of that version, or omit --from to download it.`,
     );
   }
   if (variant === 'cuda' && !folder.cuda) {
     throw new TorchError(
       'ERR_NATIVE_LOAD',
       `${source} is a CPU build: it has no lib/${ownPlatform.libraries.torchCuda}. ` +
-        'Give the CUDA build, or set up without --cuda.',
+        'Pass the CUDA build, or omit --cuda.',
     );
   }
   const problem = libraryProblem(folder);
   if (problem !== null) {
     throw new TorchError(
       'ERR_NATIVE_LOAD',
-      `${source} cannot be used: ${problem}. Fetch a whole libtorch ${libtorchVersion} for ` +
-        `${process.platform} ${process.arch}, or leave --from out to have it fetched.`,
+      `${source} cannot be used: ${problem}. Pass a complete libtorch ${libtorchVersion} for ` +
+        `${process.platform} ${process.arch}, or omit --from to download it.`,
     );
   }
 }
 
 async function moveIntoPlace(ready: string, entry: string, work: string): Promise<void> {
-  // A process that has the old libraries open keeps them: they lose their name, not their content.
+  // A process that has the old libraries open keeps them, because renaming keeps their content.
   if (isThere(entry)) await rename(entry, join(work, 'replaced'));
   await rename(ready, entry);
 }

@@ -1,4 +1,4 @@
-/** Where set-up takes libtorch from: a folder, a wheel or archive, a URL, pip, a package index. */
+/** The sources of libtorch for setup: a folder, a wheel or archive, a URL, pip, a package index. */
 import { readdirSync } from 'node:fs';
 import { mkdir, realpath, rm, symlink } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
@@ -17,15 +17,15 @@ import { downloadWheels, hasPip } from './pip.js';
 import { findPython } from '../native/python.js';
 import { configuredIndex, findTorchWheel } from './wheelIndex.js';
 
-/** What set-up wants and where it may put things. */
+/** What to obtain, and the folders to use. */
 export interface SourceRequest {
-  /** Gets `torch/`, and `nvidia/` beside it where needed. */
+  /** The folder for `torch/`, and for `nvidia/` if it is needed. */
   readonly ready: string;
-  /** A folder for this set-up alone. */
+  /** A temporary folder of this setup. */
   readonly work: string;
-  /** Downloads that a later set-up can go on with. */
+  /** The folder for downloads, which a later setup can continue. */
   readonly downloads: string;
-  /** Gets the downloads that are not needed any more once set-up has ended well. */
+  /** Receives the paths of downloads that are no longer needed after setup has succeeded. */
   readonly used: string[];
   readonly variant: 'cpu' | 'cuda';
   readonly from: string | undefined;
@@ -35,9 +35,9 @@ export interface SourceRequest {
 }
 
 /**
- * Fills `ready`.
+ * Puts libtorch in `ready`.
  *
- * @returns for messages, what it came from
+ * @returns the source, for messages
  * @throws TorchError ERR_NATIVE_LOAD
  */
 export async function obtain(request: SourceRequest): Promise<string> {
@@ -67,7 +67,7 @@ export async function obtain(request: SourceRequest): Promise<string> {
   return path;
 }
 
-/** The checksum behind `#sha256=` in a URL. */
+/** The checksum after `#sha256=` in a URL. */
 export function checksumIn(url: string): string | undefined {
   return /#(?:.*&)?sha256=([0-9a-f]{64})(?:&|$)/i.exec(url)?.[1];
 }
@@ -77,7 +77,7 @@ export function checksumIn(url: string): string | undefined {
 async function obtainFromFolder(request: SourceRequest, path: string): Promise<void> {
   const folder = inspectLibtorch(path);
   if (typeof folder !== 'string') {
-    // It stays where it is: the user's own, and the CUDA build has gigabytes around it.
+    // It is not copied, because it is the user's own and a CUDA build has several gigabytes.
     await symlink(await realpath(folder.root), join(request.ready, 'torch'));
     return;
   }
@@ -87,8 +87,8 @@ async function obtainFromFolder(request: SourceRequest, path: string): Promise<v
   if (own === undefined) {
     throw new TorchError(
       'ERR_NATIVE_LOAD',
-      `${path} ${folder}. It must be a folder with libtorch in it (the torch/ of site-packages, an ` +
-        `unpacked libtorch/), or hold the wheel torch-${libtorchVersion}-….whl`,
+      `${path} ${folder}. It must be a folder that contains libtorch (the torch/ of site-packages, ` +
+        `an unpacked libtorch/) or the wheel torch-${libtorchVersion}-….whl`,
     );
   }
   await unpack(request, own, wheels);
@@ -106,7 +106,7 @@ function wheelsIn(folder: string): readonly string[] {
 
 // ---- the pinned wheel ---------------------------------------------------------------------------
 
-/** Packed and unpacked together, roughly: what pip is about to fetch is not known before. */
+/** Rough sizes, packed and unpacked together, because pip's download size is not known before. */
 const roughBytes = { cpu: 0.7e9, cuda: 8e9 };
 
 async function obtainPinned(request: SourceRequest): Promise<string> {
@@ -122,19 +122,19 @@ async function obtainPinned(request: SourceRequest): Promise<string> {
     if (wheel === undefined) {
       throw new TorchError(
         'ERR_NATIVE_LOAD',
-        `pip could not fetch ${requirement}; its reason stands above.\n${offlineInstructions(variant)}`,
+        `pip could not download ${requirement}; see its output above.\n${offlineInstructions(variant)}`,
       );
     }
     if (sha256 !== undefined) await checkSum(wheel, sha256);
     await unpack(request, wheel, []);
-    return 'the wheel that pip gave';
+    return 'the wheel that pip downloaded';
   }
 
   const index = indexUrl ?? configuredIndex();
   if (index === null) {
     throw new TorchError(
       'ERR_NATIVE_LOAD',
-      'there is no Python 3 with pip here, so set-up has to be told where wheels are: give ' +
+      'this machine has no Python 3 with pip, so setup needs a package index: pass ' +
         '`--index-url <the simple URL of a Python package index>`, or set PIP_INDEX_URL.\n' +
         offlineInstructions(variant),
     );
@@ -155,7 +155,7 @@ async function obtainPinned(request: SourceRequest): Promise<string> {
   }
 }
 
-/** Whether no answer came at all: then the machine may have no network. */
+/** Whether there was no response at all, in which case the machine may have no network. */
 function isConnectionFault(error: TorchError): boolean {
   for (let at: unknown = error.cause; at instanceof Error; at = at.cause) {
     const { code } = at as NodeJS.ErrnoException;
@@ -171,7 +171,7 @@ async function pythonWithPip(): Promise<string | null> {
 
 // ---- unpacking ----------------------------------------------------------------------------------
 
-/** @param beside wheels that came with the archive, where NVIDIA's may be among */
+/** @param beside other wheels in the folder of the archive, which may include NVIDIA's */
 async function unpack(
   request: SourceRequest,
   archive: string,
@@ -201,7 +201,7 @@ async function unpack(
   );
 }
 
-/** Unpacks them to `nvidia/`, where libtorch looks: beside `torch/`. */
+/** Unpacks them to `nvidia/` beside `torch/`, where libtorch searches. */
 async function addNvidiaLibraries(
   { ready, work, downloads, used, variant, indexUrl, log }: SourceRequest,
   wanted: readonly string[],
@@ -215,7 +215,7 @@ async function addNvidiaLibraries(
     if (wheels === null) {
       throw new TorchError(
         'ERR_NATIVE_LOAD',
-        `pip could not fetch ${wanted.join(', ')}; its reason stands above.\n${offlineInstructions(variant)}`,
+        `pip could not download ${wanted.join(', ')}; see its output above.\n${offlineInstructions(variant)}`,
       );
     }
     for (const wheel of wheels) {

@@ -1,6 +1,6 @@
 /**
- * Finds wheels on a Python package index without Python: the simple API, as JSON or as HTML. What is
- * wanted are libraries, so the Python that a wheel is for does not matter.
+ * Finds wheels on a Python package index without Python, through the simple API as JSON or HTML.
+ * Only the libraries in a wheel are used, so the Python version it is for does not matter.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
@@ -16,13 +16,13 @@ export interface WheelFile {
   readonly url: string;
   readonly filename: string;
   readonly version: string;
-  /** Of the whole file, in hexadecimal digits; the index need not tell it. */
+  /** Of the whole file, in hexadecimal digits; undefined if the index does not provide it. */
   readonly sha256: string | undefined;
 }
 
 /**
- * The index to ask: `PIP_INDEX_URL`, else the `index-url` of pip's configuration; null when neither
- * tells one.
+ * The index to use: `PIP_INDEX_URL`, else the `index-url` of pip's configuration; null if neither
+ * is set.
  */
 export function configuredIndex(environment: NodeJS.ProcessEnv = process.env): string | null {
   const variable = environment['PIP_INDEX_URL'];
@@ -54,10 +54,10 @@ function pipConfigurations(environment: NodeJS.ProcessEnv): readonly string[] {
 }
 
 /**
- * The wheel of torch for this machine: for the CPU a build for it alone (`2.13.0+cpu`) where the
- * index has one, else the build without a suffix, which on x64 Linux is the CUDA one.
+ * The torch wheel for this machine. For the CPU this is the CPU-only build (`2.13.0+cpu`) if the
+ * index has one, else the build without a suffix, which on x64 Linux is the CUDA build.
  *
- * @throws TorchError ERR_NATIVE_LOAD when there is none
+ * @throws TorchError ERR_NATIVE_LOAD if there is none
  */
 export async function findTorchWheel(
   index: string,
@@ -113,7 +113,7 @@ async function wheelsOf(index: string, name: string): Promise<readonly WheelFile
     throw new TorchError(
       'ERR_NATIVE_LOAD',
       `the package index must be an http:// or https:// URL, got ${index}; ` +
-        'with Python, pip reads other indexes',
+        'other kinds of index need Python with pip',
     );
   }
   const project = name.toLowerCase().replace(/[-_.]+/g, '-');
@@ -128,7 +128,7 @@ async function wheelsOf(index: string, name: string): Promise<readonly WheelFile
       throw connectionFault(url, error);
     }
   });
-  // Files on the host of the index want the same name and password as the index.
+  // Files on the host of the index need the same user name and password as the index.
   const { username, password, host } = new URL(index);
   const absolute = (relative: string): string => {
     const target = new URL(relative, base);
@@ -169,7 +169,7 @@ function filesOfHtml(body: string): readonly JsonFile[] {
 
 // ---- which wheels fit ---------------------------------------------------------------------------
 
-/** The version of a wheel with libraries for this machine; null for all other files. */
+/** The version of a wheel with libraries for this machine; null for other files. */
 function usableVersion(filename: string): string | null {
   const match = /^[^-]+-([^-]+)(?:-\d[^-]*)?-[^-]+-[^-]+-([^-]+)\.whl$/.exec(filename);
   if (match?.[1] === undefined || match[2] === undefined) return null;

@@ -1,4 +1,4 @@
-/** What set-up has in the cache besides the results: folders to work in, and unfinished downloads. */
+/** The temporary folders and unfinished downloads of setup in the cache. */
 import { readdir, rm, rmdir } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
@@ -6,34 +6,34 @@ import { isRunning } from '../lock.js';
 
 const prefix = '.setup-';
 /**
- * After this time a folder is left behind, be it of another machine or with the number of a process
- * that lives: it may be another one by now.
+ * After this time a folder is stale, even if it belongs to another machine or if its process id is
+ * in use, because it may have been reused.
  */
 const lifetime = 24 * 60 * 60_000;
 
-/** A name that tells whose it is, so that others can see whether it was left behind. */
+/** A name with the owner, so that others can see whether the folder is stale. */
 export function workFolderName(): string {
   return `${prefix}${process.pid}-${Date.now()}-${hostname()}`;
 }
 
-/** Where downloads are kept until a set-up has used them. */
+/** The folder where downloads are kept until a setup has used them. */
 export function downloadsFolder(cache: string): string {
   return join(cache, 'downloads');
 }
 
-/** Removes what set-ups that were killed left behind. */
+/** Removes the folders of setups that were killed. */
 export async function removeLeftovers(cache: string): Promise<void> {
   for (const name of await readdir(cache)) {
     const match = /^\.setup-(\d+)-(\d+)-(.+)$/.exec(name);
     if (match === null) continue;
     const [, pid, time, host] = match;
     const old = Date.now() - Number(time) > lifetime;
-    const left = old || (host === hostname() && !isRunning(Number(pid)));
-    if (left) await rm(join(cache, name), { recursive: true, force: true });
+    const isStale = old || (host === hostname() && !isRunning(Number(pid)));
+    if (isStale) await rm(join(cache, name), { recursive: true, force: true });
   }
 }
 
-/** Removes downloads that were used, and their folder when nothing else is in it. */
+/** Removes used downloads, and their folder if it is empty. */
 export async function removeDownloads(cache: string, files: readonly string[]): Promise<void> {
   for (const file of files) await rm(file, { force: true });
   await rmdir(downloadsFolder(cache)).catch(() => undefined);

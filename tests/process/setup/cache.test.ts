@@ -156,7 +156,7 @@ describe('torchformer setup with something there already', () => {
     [
       'a link to nowhere',
       (entry: string) => symlinkSync('/gone', entry),
-      'leads to /gone, which does not exist',
+      'links to /gone, which does not exist',
     ],
     [
       'a folder with one',
@@ -164,9 +164,9 @@ describe('torchformer setup with something there already', () => {
         mkdirSync(entry);
         symlinkSync('/gone', join(entry, 'torch'));
       },
-      'leads to /gone, which does not exist',
+      'links to /gone, which does not exist',
     ],
-    ['a file', (entry: string) => place(entry, ''), 'is a file, and has to be a folder'],
+    ['a file', (entry: string) => place(entry, ''), 'is a file, but must be a folder'],
   ])('lists and replaces %s in the place of a build', (_, make, text) => {
     const cache = temporaryFolder();
     make(entryIn(cache));
@@ -198,7 +198,7 @@ describe('torchformer setup with something there already', () => {
       TORCHFORMER_PYTHON: pythonWithWheel(folder, wheel),
     });
     expect(status, errors).toBe(0);
-    expect(errors).toContain('libtorch_cpu.so is cut off');
+    expect(errors).toContain('libtorch_cpu.so is truncated');
     expect(readFileSync(join(entryIn(cache), 'torch/lib/libtorch_cpu.so'))).toEqual(library('cpu'));
   });
 
@@ -238,7 +238,7 @@ describe('torchformer setup with something there already', () => {
       gid: 54321,
     });
     expect(other.status, other.stderr).toBe(0);
-    expect(other.stderr).toContain(`libtorch is there already, in the npm package ${name}`);
+    expect(other.stderr).toContain(`libtorch is already in the npm package ${name}`);
   });
 
   it('says that a variable wins over what it brought', () => {
@@ -264,7 +264,7 @@ describe('torchformer setup with something there already', () => {
       PIP_CONFIG_FILE: '/dev/null',
     });
     expect(status).toBe(1);
-    expect(errors).toContain(`pip could not fetch torch==${version}; its reason stands above`);
+    expect(errors).toContain(`pip could not download torch==${version}; see its output above`);
     expect(errors).toContain('python3 -m pip download');
     expect(errors).toContain('npx torchformer setup --from libtorch-wheels');
   });
@@ -384,7 +384,7 @@ describe('the lock of set-up', () => {
     [
       'a link to nowhere',
       (path: string) => symlinkSync('/nowhere/at/all', path),
-      'is no plain file',
+      'is not a regular file',
     ],
   ])('is refused where %s has its name', (_, make, text) => {
     const folder = temporaryFolder();
@@ -395,7 +395,7 @@ describe('the lock of set-up', () => {
       TORCHFORMER_CACHE: folder,
     });
     expect(status).toBe(1);
-    expect(errors).toContain(`${lock} ${text}, and a lock file has to be there: remove it`);
+    expect(errors).toContain(`${lock} ${text}, but must be a lock file: remove it`);
   });
 
   it('of a machine that is alive is waited for', () => {
@@ -409,7 +409,7 @@ describe('the lock of set-up', () => {
     );
     expect(signal).toBe('SIGTERM');
     expect(stderr).toContain(
-      'waiting for another set-up to end (process 1 on another-machine, lock file ' +
+      'waiting for another setup to end (process 1 on another-machine, lock file ' +
         `${entryIn(folder)}.lock)`,
     );
   });

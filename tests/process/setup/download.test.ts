@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { setUpLibtorch } from '../../../lib/runtime/setup/setup.js';
 import { entryIn, library, version, wheelFiles, zipBytes } from '../libtorchFiles.js';
 import {
   deadAddress,
@@ -84,16 +85,15 @@ describe('torchformer setup --from <url>', () => {
     const { status, errors } = await setup(['--sha256', '0'.repeat(64)]);
     expect(status).toBe(1);
     expect(errors).toContain(`has SHA-256 ${digest}, expected ${'0'.repeat(64)}`);
-    expect(errors).toContain('fetch it again');
+    expect(errors).toContain('download it again');
     expect(existsSync(entryIn(cache))).toBe(false);
     expect(readdirSync(cache)).toEqual([]);
   });
 
   it.each([
-    ['ftp://me:secret@host/torch.whl', 'got one with ftp://; fetch the file first'],
-    ['file:///torch.whl', 'got one with file://; give the path alone'],
-    ['https://', 'got a URL that is not complete'],
-    ['', 'got an empty text'],
+    ['ftp://me:secret@host/torch.whl', 'got one with ftp://; download the file first'],
+    ['file:///torch.whl', 'got one with file://; pass only the path'],
+    ['https://', 'got an incomplete URL'],
   ])('does not take "%s" for a URL', (source, text) => {
     const cache = join(temporaryFolder(), 'cache');
     const { status, errors } = runCommand(['setup', '--from', source], {
@@ -104,6 +104,15 @@ describe('torchformer setup --from <url>', () => {
     expect(errors).toContain(text);
     expect(errors).not.toContain('secret');
     expect(existsSync(cache)).toBe(false);
+  });
+
+  it('does not take an empty source, by its flag or its option', async () => {
+    const { status, errors } = runCommand(['setup', '--from', '']);
+    expect(status).toBe(1);
+    expect(errors).toContain("'--from <source>' argument '' is invalid. It must not be empty.");
+    await expect(setUpLibtorch({ from: '' })).rejects.toThrow(
+      'setUpLibtorch: from must be a folder, a file, or an http:// or https:// URL, got an empty string',
+    );
   });
 
   it('goes on by itself when the connection breaks', async () => {
@@ -120,14 +129,14 @@ describe('torchformer setup --from <url>', () => {
     const { requests, cache, setup } = await serving({ breakAfter: [half, 0, 0, 0] });
     const first = await setup();
     expect(first.status).toBe(1);
-    expect(first.errors).toContain('the same command goes on from there');
+    expect(first.errors).toContain('the same command continues from there');
     expect(requests).toEqual(['all', ...Array<string>(3).fill(`bytes=${half}-`)]);
     const listed = runCommand(['setup', '--list'], { TORCHFORMER_CACHE: cache });
     expect(listed.output).toMatch(/^unfinished .*\.part$/m);
 
     const second = await setup();
     expect(second).toMatchObject({ status: 0 });
-    expect(second.errors).toContain('going on after');
+    expect(second.errors).toContain('continuing after');
     expect(requests.at(-1)).toBe(`bytes=${half}-`);
     expectSetUp(cache);
   });
@@ -173,7 +182,7 @@ describe('torchformer setup --from <url>', () => {
       ...direct,
     });
     expect(status).toBe(1);
-    expect(errors).toMatch(/needs 10000000\.0 GB, and the disk of .*downloads has .* free/);
+    expect(errors).toMatch(/needs 10000000\.0 GB, but the disk of .*downloads has .* free/);
     expect(errors).toContain('TORCHFORMER_CACHE');
   });
 });
@@ -202,7 +211,7 @@ describe('a disk that gets full during a download', () => {
       ['unshare', ...mount, script],
     );
     expect(status).toBe(1);
-    expect(errors).toMatch(/the disk is full \(.* free\) at .*downloads; make room/);
+    expect(errors).toMatch(/the disk is full \(.* free\) at .*downloads; free some space/);
   });
 });
 

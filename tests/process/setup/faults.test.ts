@@ -55,17 +55,17 @@ describe('torchformer setup refuses a wheel', () => {
     [
       'with a library that is cut off',
       { 'torch/lib/libtorch_cpu.so': library('cpu', { sections: 10 }) },
-      ['libtorch_cpu.so is cut off: it has 67 bytes', 'Fetch a whole libtorch 2.13.0'],
+      ['libtorch_cpu.so is truncated: it has 67 bytes', 'Pass a complete libtorch 2.13.0'],
     ],
     [
       'with an empty library',
       { 'torch/lib/libc10.so': '' },
-      ['libc10.so is no library: it is empty', 'Fetch a whole libtorch'],
+      ['libc10.so is not a library: it is empty', 'Pass a complete libtorch'],
     ],
     [
       'with a library that is none',
       { 'torch/lib/libc10.so': '<html>no such page</html>' },
-      ['libc10.so is no library: it does not begin with', 'Fetch a whole libtorch'],
+      ['libc10.so is not a library: it does not start with', 'Pass a complete libtorch'],
     ],
     [
       'for another processor',
@@ -108,7 +108,9 @@ describe('torchformer setup refuses a wheel', () => {
     const start = whole.indexOf(name) + name.length;
     const wheel = place(join(temporaryFolder(), 'torch.whl'), whole.fill(0xff, start, start + 20));
     const errors = expectRefusal(wheel);
-    expect(errors).toContain(`${wheel} cannot be unpacked: ${name} in it is damaged or cut off (`);
+    expect(errors).toContain(
+      `${wheel} cannot be unpacked: ${name} in it is damaged or truncated (`,
+    );
     expect(errors).toContain('fetch it again');
     expect(errors).toContain('[ERR_NATIVE_LOAD]');
   });
@@ -150,8 +152,8 @@ describe('torchformer setup refuses a wheel', () => {
     (name) => {
       const wheel = zip(temporaryFolder(), 'torch.whl', { ...cpuOnly(version), [name]: '' });
       const errors = expectRefusal(wheel);
-      expect(errors).toContain('it holds an unsafe name, which leads out of its folder');
-      expect(errors).toContain('a place that you trust');
+      expect(errors).toContain('it contains an unsafe path, which leads out of its folder');
+      expect(errors).toContain('a source that you trust');
     },
   );
 
@@ -161,20 +163,20 @@ describe('torchformer setup refuses a wheel', () => {
     const errors = expectRefusal(
       zip(temporaryFolder(), 'torch.whl', files, { [name]: { mode: 0o120777 } }),
     );
-    expect(errors).toContain(`it holds a link, which may lead out of its folder: ${name}`);
+    expect(errors).toContain(`it contains a link, which may lead out of its folder: ${name}`);
   });
 
   it('that is of another project', () => {
     const wheel = zip(temporaryFolder(), 'numpy.whl', { 'numpy/__init__.py': '' });
     expect(expectRefusal(wheel)).toContain(
-      'it holds no libtorch (no torch/lib and no libtorch/lib)',
+      'it does not contain libtorch (no torch/lib and no libtorch/lib)',
     );
   });
 
   it('with another checksum than the one given', () => {
     const wheel = zip(temporaryFolder(), 'torch.whl', cpuOnly(version));
     const errors = expectRefusal(wheel, ['--sha256', '0'.repeat(64)]);
-    expect(errors).toContain(`expected ${'0'.repeat(64)}: it is another file, or damaged`);
+    expect(errors).toContain(`expected ${'0'.repeat(64)}: it is a different file, or damaged`);
   });
 
   it("that needs NVIDIA's libraries, where they can be had nowhere", () => {
@@ -206,7 +208,7 @@ describe('torchformer setup refuses a folder', () => {
     const folder = temporaryFolder();
     const errors = expectRefusal(folder);
     expect(errors).toContain(`${folder} has no lib/libtorch_cpu.so`);
-    expect(errors).toContain(`hold the wheel torch-${version}-….whl`);
+    expect(errors).toContain(`or the wheel torch-${version}-….whl`);
   });
 
   it('with a library that is cut off, and leaves it as it is', () => {
@@ -215,7 +217,7 @@ describe('torchformer setup refuses a folder', () => {
       ...cpuOnly(version),
       'torch/lib/libc10.so': library('c10', { sections: 3 }),
     });
-    expect(expectRefusal(folder)).toContain('libc10.so is cut off');
+    expect(expectRefusal(folder)).toContain('libc10.so is truncated');
     expect(existsSync(join(folder, 'torch/lib/libc10.so'))).toBe(true);
   });
 
@@ -230,7 +232,7 @@ describe('torchformer setup refuses a folder', () => {
     placeAll(folder, cpuOnly('1.4.0'));
     const errors = expectRefusal(folder);
     expect(errors).toContain('is libtorch 1.4.0; this version of torchformer needs 2.13.0');
-    expect(errors).toContain('leave --from out');
+    expect(errors).toContain('omit --from');
   });
 });
 
@@ -302,7 +304,7 @@ describe('torchformer setup takes', () => {
     header.write(`${sum.toString(8).padStart(6, '0')}\0 `, 148);
     const archive = gzipSync(Buffer.concat([header, Buffer.alloc(8 * 2 ** 20, 'x')]));
     const errors = expectRefusal(place(join(temporaryFolder(), 'a.tar.gz'), archive));
-    expect(errors).toContain(`it holds a name of ${8 * 2 ** 20} bytes; at most 65536 can be`);
+    expect(errors).toContain(`it contains a name of ${8 * 2 ** 20} bytes; the limit is 65536`);
   });
 });
 
@@ -316,7 +318,7 @@ describe('a machine that has no place for libtorch', () => {
       TORCHFORMER_CACHE: cache,
     });
     expect(status).toBe(1);
-    expect(errors).toContain(`the cache folder ${cache} cannot be written to (E`);
+    expect(errors).toContain(`the cache folder ${cache} is not writable (E`);
     expect(errors).toContain('it is a file');
     expect(readFileSync(cache, 'utf8')).toBe('text');
   });
@@ -332,7 +334,7 @@ describe('a machine that has no place for libtorch', () => {
     const archive = zip(temporaryFolder(), 'torch.whl', files, all);
     const errors = expectRefusal(archive);
     expect(errors).toMatch(
-      /unpacking .*torch\.whl needs 171\d\d\.\d GB, and the disk of .* has .* free/,
+      /unpacking .*torch\.whl needs 171\d\d\.\d GB, but the disk of .* has .* free/,
     );
     expect(errors).toContain('TORCHFORMER_CACHE to a folder on another disk');
   });
@@ -346,8 +348,8 @@ describe('a machine that has no place for libtorch', () => {
       TORCHFORMER_CACHE: cache,
     });
     expect(status).toBe(1);
-    expect(errors).toContain(`the cache folder ${cache} cannot be written to (EACCES`);
-    expect(errors).toContain('set TORCHFORMER_CACHE to a folder that can');
+    expect(errors).toContain(`the cache folder ${cache} is not writable (EACCES`);
+    expect(errors).toContain('set TORCHFORMER_CACHE to a writable folder');
   });
 
   it('is told so where it may not even look into the folder around the cache', () => {
@@ -359,7 +361,7 @@ describe('a machine that has no place for libtorch', () => {
     });
     chmodSync(folder, 0o700);
     expect(status).toBe(1);
-    expect(errors).toContain(`the cache folder ${cache} cannot be written to (EACCES`);
+    expect(errors).toContain(`the cache folder ${cache} is not writable (EACCES`);
   });
 
   it.runIf(isRoot)('is told to name a cache when its user has no home', () => {

@@ -46,7 +46,7 @@ describe('torchformer setup', () => {
       'libtorch_cpu.so',
     ]);
     expect(evaluate('searchLibtorch().found', changes).value).toMatchObject({
-      place: 'set-up cache (CPU)',
+      place: 'setup cache (CPU)',
       version: `${version}+cpu`,
     });
   });
@@ -61,7 +61,7 @@ describe('torchformer setup', () => {
     runCommand(['setup'], changes);
     const { status, errors } = runCommand(['setup'], changes);
     expect(status).toBe(0);
-    expect(errors).toContain('set up already');
+    expect(errors).toContain('already set up');
     expect(readFileSync(join(folder, 'fetched'), 'utf8')).toBe('fetched\n');
   });
 
@@ -183,7 +183,7 @@ describe('torchformer setup', () => {
       TORCHFORMER_CACHE: join(folder, 'cache'),
     });
     expect(status).toBe(1);
-    expect(errors).toContain('unsafe name');
+    expect(errors).toContain('unsafe path');
   });
 
   it.each(['/proc/x', '/dev/null/x', '/dev/null'])(
@@ -191,8 +191,8 @@ describe('torchformer setup', () => {
     (cache) => {
       const { status, errors } = runCommand(['setup'], { TORCHFORMER_CACHE: cache });
       expect(status).toBe(1);
-      expect(errors).toContain(`the cache folder ${cache} cannot be written to (E`);
-      expect(errors).toContain('set TORCHFORMER_CACHE to a folder that can');
+      expect(errors).toContain(`the cache folder ${cache} is not writable (E`);
+      expect(errors).toContain('set TORCHFORMER_CACHE to a writable folder');
       expect(errors).toContain('[ERR_NATIVE_LOAD]');
     },
   );

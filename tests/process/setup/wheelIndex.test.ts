@@ -173,7 +173,7 @@ describe('torchformer setup without Python', () => {
     const { changes } = await withIndex({});
     const { status, errors } = runCommand(['setup'], { ...changes, HOME: temporaryFolder() });
     expect(status).toBe(1);
-    expect(errors).toContain('there is no Python 3 with pip here');
+    expect(errors).toContain('this machine has no Python 3 with pip');
     expect(errors).toContain('--index-url <');
     expect(errors).toContain(`--dest libtorch-wheels 'torch==${version}'`);
     expect(errors).toContain('npx torchformer setup --from libtorch-wheels');

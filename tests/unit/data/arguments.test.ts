@@ -95,7 +95,11 @@ describe('readPairs', () => {
     ['a web address', () => readPairs(new URL('https://a.b/c'), columns), 'download it first'],
     ['bare bytes', () => readPairs(any(bytes[0]), columns), 'to read these bytes pass [bytes]'],
     ['chunks of text', () => readPairs(any(['en,de\n']), columns), 'must give Uint8Array chunks'],
-    ['no options', () => readPairs(bytes, any()), 'readPairs: options with src and tgt are needed'],
+    [
+      'no options',
+      () => readPairs(bytes, any()),
+      'readPairs: options with src and tgt are required',
+    ],
     ["quoted: 'no'", read({ quoted: 'no' }), 'quoted must be true or false, got the string "no"'],
     ["header: 'no'", read({ header: 'no' }), 'header must be true or false, got the string "no"'],
     ['signal: 5', read({ signal: 5 }), 'signal must be an AbortSignal, got 5'],
@@ -140,7 +144,11 @@ describe('Tokenizer', () => {
     ['5 for JSON', () => Tokenizer.fromJson(any(5)), 'json must be a string or an object'],
     ['a circle', () => Tokenizer.fromJson(circular), 'json cannot be written as JSON'],
     ['null', () => tokenizer.encodeBatch(any(null)), 'texts must be an array of strings, got null'],
-    ['a text', () => tokenizer.encodeBatch(any('abc')), 'got the string "abc"; for a single one'],
+    [
+      'a text',
+      () => tokenizer.encodeBatch(any('abc')),
+      'got the string "abc"; for a single string,',
+    ],
     ['a hole', () => tokenizer.encodeBatch(any(sparse)), 'texts[1] must be a string, got undef'],
     [
       "addSpecialTokens: 'x'",
@@ -238,7 +246,7 @@ describe('TranslationDataset', () => {
   };
   const settings = { specialIds: { pad: 0, bos: 1, eos: 2 }, vocabSize: 9 };
   refuses([
-    ['no options', make([], undefined), 'options with specialIds and vocabSize are needed'],
+    ['no options', make([], undefined), 'options with specialIds and vocabSize are required'],
     ['null', make(null, settings), 'TranslationDataset: pairs must be an array'],
     ['[null]', make([null], settings), 'pairs[0] must be { src, tgt, row } with two arrays of ids'],
     ['a report', make([], { ...settings, report: 5 }), 'report must be a DataReport'],

@@ -32,7 +32,7 @@ describe('new Translator', () => {
   test.each<[string, unknown, object | undefined, string]>([
     ['null for the model', null, {}, 'model must be a Transformer such as makeModel(…) gives'],
     ['{} for the model', {}, {}, 'model must be a Transformer'],
-    ['no options', 'ok', undefined, 'options with tokenizer and specialIds are needed'],
+    ['no options', 'ok', undefined, 'options with tokenizer and specialIds are required'],
     ['tokenizer 5', 'ok', { tokenizer: 5 }, 'tokenizer must be a Tokenizer, got 5'],
     ['no specialIds', 'ok', { specialIds: undefined }, 'specialIds must be { pad, bos, eos }'],
     ['specialIds without eos', 'ok', { specialIds: { pad: 0, bos: 1 } }, 'eos must be an integer'],
@@ -61,7 +61,11 @@ describe('Translator.load', () => {
 describe('Translator.translate', () => {
   test.each<[string, unknown, string]>([
     ['nothing', undefined, 'texts must be an array of strings, got undefined'],
-    ['a text', 'one', 'texts must be an array of strings, got the string "one"; for a single one'],
+    [
+      'a text',
+      'one',
+      'texts must be an array of strings, got the string "one"; for a single string,',
+    ],
     ['a list with null', [null, 'a'], 'texts[0] must be a string, got null'],
 
     ['a list with a hole', ['a', , 'b'], 'texts[1] must be a string, got undefined'],

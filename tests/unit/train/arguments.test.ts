@@ -62,7 +62,7 @@ describe('new Trainer', () => {
   });
 
   test.each([
-    ['no options', undefined, 'Trainer: options with specialIds are needed, got undefined'],
+    ['no options', undefined, 'Trainer: options with specialIds are required, got undefined'],
     ['null', null, 'Trainer: options must be an object, got null'],
     ['a signal', new AbortController().signal, 'got an AbortSignal'],
   ])('refuses %s for options', (_, options, message) => {
@@ -90,7 +90,11 @@ describe('new Trainer', () => {
     ['out', '', 'must be a path, got the string ""'],
     ['out', null, 'must be a path, got null'],
     ['overwrite', 'yes', 'must be true or false, got the string "yes"'],
-    ['samples', 'hello', 'must be an array of strings, got the string "hello"; for a single one'],
+    [
+      'samples',
+      'hello',
+      'must be an array of strings, got the string "hello"; for a single string,',
+    ],
     ['samples', [5], '[0] must be a string, got 5'],
     ['samples', null, 'must be an array of strings, got null'],
     ['tokenizer', 5, 'must be a Tokenizer, got 5; make one with Tokenizer.fromFile'],
@@ -168,7 +172,7 @@ describe('Trainer.fit', () => {
   });
 
   test.each<[string, unknown, string]>([
-    ['no options', undefined, 'options with epochs are needed, got undefined'],
+    ['no options', undefined, 'options with epochs are required, got undefined'],
     ['no epochs', {}, 'epochs must be an integer, got undefined'],
     ['a number', 3, 'options must be an object, got 3'],
     ['signal 5', { epochs: 1, signal: 5 }, 'signal must be an AbortSignal, got 5'],

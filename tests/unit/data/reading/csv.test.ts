@@ -385,7 +385,7 @@ describe('options of readPairs', () => {
   const anything = chunks('src,tgt\na,b\n');
 
   test.each<[string, unknown, RegExp]>([
-    ['missing', undefined, /options with src and tgt are needed.*undefined/],
+    ['missing', undefined, /options with src and tgt are required.*undefined/],
     ['a number with a header', { src: 1, tgt: 'b' }, /src must be the name.*header: false/],
     ['a name without a header', { src: 'a', tgt: 2, header: false }, /src must be the number/],
     ['column 0', { src: 0, tgt: 1, header: false }, /from 1.*got 0/],
