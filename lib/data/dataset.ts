@@ -7,31 +7,31 @@ import { checkReport, newReport, type DataReport } from './report.js';
 import { checkSpecialIds, type SpecialIds } from './tokenizers/specialIds.js';
 import { checkTokenizer } from './tokenizers/tokenizer.js';
 
-/** What pairs in token ids do not tell themselves. */
+/** Options of {@link TranslationDataset}: what the token ids alone do not show. */
 export interface TranslationDatasetOptions {
   /** The ids of pad, bos and eos. */
   specialIds: SpecialIds;
   /** Ids must be below this. */
   vocabSize: number;
-  /** What became of the rows. Default: all pairs kept. */
+  /** What happened to each row. Default: a report that all pairs were kept. */
   report?: DataReport | undefined;
 }
 
-/** Sentence pairs in token ids, ready to be put in batches. */
+/** Sentence pairs as token ids, ready for batching. */
 export class TranslationDataset implements Iterable<TokenPair> {
-  /** All pairs in token ids, in the order in which they came. */
+  /** All pairs as token ids, in their original order. */
   readonly pairs: readonly TokenPair[];
   /** The ids of pad, bos and eos. */
   readonly specialIds: SpecialIds;
-  /** Number of ids, the tokenizer's added tokens included: what `makeModel` is given. */
+  /** Number of ids including the tokenizer's added tokens: the `vocabSize` of the model. */
   readonly vocabSize: number;
-  /** What became of every row of the file. */
+  /** What happened to each row of the file. */
   readonly report: DataReport;
 
   /**
-   * @throws TypeError for what is no pair of ids
-   * @throws TypeError, RangeError for special ids that do not fit, and for a pair with an id outside
-   * the vocabulary or a target without a token to predict
+   * @throws TypeError if an element of `pairs` is not a pair of id arrays
+   * @throws TypeError, RangeError for invalid special ids, and for a pair with an id outside the
+   * vocabulary or a target without a token to predict
    */
   constructor(pairs: readonly TokenPair[], options: TranslationDatasetOptions) {
     const owner = 'TranslationDataset';
@@ -57,7 +57,7 @@ export class TranslationDataset implements Iterable<TokenPair> {
   }
 
   /**
-   * Encodes texts; see {@link encodePairs} for what is left out.
+   * Encodes texts; see {@link encodePairs} for the pairs that are skipped.
    *
    * @throws TypeError, RangeError, TorchError ERR_DATA as {@link encodePairs}
    */
@@ -76,7 +76,7 @@ export class TranslationDataset implements Iterable<TokenPair> {
   }
 
   /**
-   * Reads a CSV or TSV file and encodes its pairs; one report tells of both.
+   * Reads a CSV or TSV file and encodes its pairs; one report covers both steps.
    *
    * @throws TypeError, RangeError, TorchError ERR_DATA as {@link readPairs} and {@link encodePairs}
    */
@@ -90,7 +90,7 @@ export class TranslationDataset implements Iterable<TokenPair> {
     const valid = [...new Set([...readPairsOptionNames, ...names])];
     checkRequiredOptions(owner, options, valid, 'src, tgt, tokenizer and specialIds');
     const { tokenizer, specialIds, maxLength, onProgress, ...readOptions } = options;
-    // A large file is not read for nothing.
+    // Before a large file is read.
     checkTokenizer(owner, tokenizer);
     checkSpecialIds(specialIds, tokenizer.vocabSize, owner);
     const { pairs, report } = await readPairsFor(owner, source, readOptions);
@@ -106,7 +106,7 @@ export class TranslationDataset implements Iterable<TokenPair> {
     return this.pairs.length;
   }
 
-  /** The pairs, in the order in which they came. */
+  /** The pairs, in their original order. */
   [Symbol.iterator](): Iterator<TokenPair> {
     return this.pairs[Symbol.iterator]();
   }
@@ -129,7 +129,7 @@ function checkSequence(
     const id = ids[position] as number;
     if (!Number.isInteger(id) || id < 0 || id >= vocabSize) {
       throw new RangeError(
-        `TranslationDataset: ${name} has the id ${describe(id)}; ids go from 0 to ` +
+        `TranslationDataset: ${name} has the id ${describe(id)}; ids range from 0 to ` +
           `${vocabSize - 1} (at position ${position}, row ${row})`,
       );
     }

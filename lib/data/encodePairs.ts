@@ -23,20 +23,20 @@ const groupSize = textsPerCall / 2;
 
 /** Options of {@link encodePairs}. */
 export interface EncodePairsOptions {
-  /** For both sides; one vocabulary has the tokens of source and target. */
+  /** Used for both sides; source and target share one vocabulary. */
   tokenizer: Tokenizer;
-  /** The ids of pad, bos and eos, as `findSpecialIds` gives them. */
+  /** The ids of pad, bos and eos, as returned by `findSpecialIds`. */
   specialIds: SpecialIds;
   /**
-   * The most tokens a sequence may have, bos and eos included; longer pairs are left out and
+   * Maximum number of tokens in a sequence, including bos and eos; longer pairs are skipped and
    * counted. Default 200, the length of seed 001's table of positions.
    */
   maxLength?: number | undefined;
-  /** A report to go on with, for example that of `readPairs`. Default: a new one. */
+  /** A report to continue, for example that of `readPairs`. Default: a new one. */
   report?: DataReport | undefined;
-  /** Stops the work between two groups of pairs. */
+  /** Aborts between two groups of pairs. */
   signal?: AbortSignal | undefined;
-  /** Called after each group of pairs with how many of all are done. */
+  /** Called after each group with the number of pairs done and the total. */
   onProgress?: ((done: number, total: number) => void) | undefined;
 }
 
@@ -51,9 +51,9 @@ export const encodePairsOptionNames: readonly string[] = [
 ];
 
 /**
- * bos, the tokens of a text, eos: what both sides of the model read.
+ * Puts bos before and eos after the ids of a text, as both sides of the model expect.
  *
- * @throws TypeError, RangeError for what are no ids
+ * @throws TypeError, RangeError if `ids` or `specialIds` contain an invalid id
  */
 export function frame(ids: readonly number[], specialIds: SpecialIds): number[] {
   checkArray('frame', 'ids', ids, 'an array of ids');
@@ -65,12 +65,13 @@ export function frame(ids: readonly number[], specialIds: SpecialIds): number[] 
 }
 
 /**
- * Turns sentence pairs into token ids with bos and eos on both sides. Left out and counted in the
- * report: pairs that give no token on one side, pairs longer than `maxLength` or with a text of more
- * than 100,000 characters, which is not tokenized at all, and pairs whose text spells the pad, bos or eos token, which the model would take for the real one.
+ * Encodes sentence pairs as token ids with bos and eos on both sides. Skipped and counted in the
+ * report: pairs with no tokens on one side, pairs longer than `maxLength` or with a text of more
+ * than 100,000 characters, which is not tokenized at all, and pairs whose text contains the pad,
+ * bos or eos token, which the model would mistake for the real one.
  *
- * @throws TypeError, RangeError for a fault in the pairs or the options
- * @throws TorchError ERR_DATA when no pair is left
+ * @throws TypeError, RangeError for invalid pairs or options
+ * @throws TorchError ERR_DATA if no pair is left
  */
 export async function encodePairs(
   pairs: readonly TextPair[],
@@ -79,7 +80,7 @@ export async function encodePairs(
   return encodePairsFor('encodePairs', pairs, options);
 }
 
-/** @param owner what the user called, for messages */
+/** @param owner the function that the user called, for messages */
 export async function encodePairsFor(
   owner: string,
   pairs: readonly TextPair[],
@@ -96,7 +97,7 @@ export async function encodePairsFor(
   if (onProgress !== undefined) checkFunction(owner, 'onProgress', onProgress);
   const report = options.report ?? newReport('the pairs');
   if (options.report === undefined) report.rows = pairs.length;
-  // Pairs that a reader kept are counted anew below.
+  // Pairs that a reader kept are counted again below.
   report.kept = 0;
 
   const reserved = new Set([specialIds.pad, specialIds.bos, specialIds.eos]);

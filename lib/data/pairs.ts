@@ -1,27 +1,27 @@
 /** Sentence pairs, as texts and as token ids. */
 import { checkArray, checkInteger, checkObject, checkString } from '../runtime/arguments.js';
 
-/** Texts to encode; `row` is for reports, by default the place in the list, from 1. */
+/** A pair of texts to encode. */
 export interface TextPair {
   /** The sentence to translate. */
   src: string;
   /** Its translation. */
   tgt: string;
-  /** Number of the row for reports. Default: the place in the list, from 1. */
+  /** Row number for reports. Default: the position in the list, from 1. */
   row?: number | undefined;
 }
 
-/** A sentence pair in token ids. */
+/** A sentence pair as token ids. */
 export interface TokenPair {
   /** Source: bos, tokens, eos. */
   src: readonly number[];
   /** Target: bos, tokens, eos. */
   tgt: readonly number[];
-  /** Number of the row it came from. */
+  /** Number of the row that the pair was read from. */
   row: number;
 }
 
-/** Sentence pairs as texts. @throws TypeError naming the pair and its part */
+/** Checks sentence pairs as texts. @throws TypeError naming the pair and its side */
 export function checkTextPairs(
   owner: string,
   value: unknown,
@@ -37,7 +37,7 @@ export function checkTextPairs(
   }
 }
 
-/** Sentence pairs as ids; what the ids are is left to the caller. @throws TypeError */
+/** Checks sentence pairs as ids; the caller checks the ids themselves. @throws TypeError */
 export function checkTokenPairs(owner: string, value: unknown): void {
   const form = '{ src, tgt, row } with two arrays of ids';
   checkArray(owner, 'pairs', value, `an array of ${form}`);

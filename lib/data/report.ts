@@ -3,37 +3,37 @@ import { checkArray, checkInteger, checkObject, checkString } from '../runtime/a
 
 /** A row that could not be read as a pair. */
 export interface MalformedRow {
-  /** Number of the row, from 1; the header does not count. */
+  /** Row number, from 1, not counting the header. */
   row: number;
-  /** Number of the line that the row begins on, from 1. */
+  /** Number of the line on which the row begins, from 1. */
   line: number;
-  /** What is wrong with it, for people. */
+  /** A description of what is wrong with it. */
   reason: string;
 }
 
 /**
- * What became of every row: `rows = kept + empty + tooLong + reserved + malformed.length`, so that
- * no pair is lost in silence.
+ * What happened to each row: `rows = kept + empty + tooLong + reserved + malformed.length`, so that
+ * no pair is lost silently.
  */
 export interface DataReport {
-  /** The file, or what the pairs are called. */
+  /** The file, or a name for the pairs. */
   name: string;
-  /** All rows that were read, blank lines included, a header not. */
+  /** All rows that were read, including blank lines but not a header. */
   rows: number;
-  /** Pairs that can be trained on. */
+  /** Pairs that can be used for training. */
   kept: number;
   /** Rows with an empty source or target, and blank lines. */
   empty: number;
   /** Pairs with more tokens than the maximum length, or a text of more than 100,000 characters. */
   tooLong: number;
-  /** Pairs whose text has the pad, bos or eos token written out. */
+  /** Pairs whose text contains the pad, bos or eos token. */
   reserved: number;
   /**
-   * Pairs among those kept with characters that the tokenizer does not know: it drops them, or has
-   * one token for all of them.
+   * Kept pairs with characters that the tokenizer does not know: it drops them, or maps all of them
+   * to one token.
    */
   unknown: number;
-  /** Rows with a wrong number of cells, a NUL or the like (with `onMalformed: 'skip'`). */
+  /** Rows with a wrong number of cells, a NUL and so on (with `onMalformed: 'skip'`). */
   malformed: MalformedRow[];
   /** The numbers of the rows counted in `empty`. */
   emptyRows: number[];
@@ -45,7 +45,7 @@ export interface DataReport {
   unknownRows: number[];
 }
 
-/** A report of nothing yet. */
+/** Returns an empty report. */
 export function newReport(name: string): DataReport {
   checkString('newReport', 'name', name);
   return {
@@ -66,7 +66,7 @@ export function newReport(name: string): DataReport {
 
 /** @throws TypeError naming the field that is missing */
 export function checkReport(owner: string, value: unknown): asserts value is DataReport {
-  const report = checkObject(owner, 'report', value, 'a DataReport such as readPairs gives');
+  const report = checkObject(owner, 'report', value, 'a DataReport, as returned by readPairs');
   checkString(owner, 'report.name', report['name']);
   for (const name of ['rows', 'kept', 'empty', 'tooLong', 'reserved', 'unknown']) {
     checkInteger(owner, `report.${name}`, report[name], 0);
@@ -76,7 +76,7 @@ export function checkReport(owner: string, value: unknown): asserts value is Dat
   }
 }
 
-/** The report in one line for people: `train.csv: 20052 pairs kept of 20055 rows; empty: 3 (…)`. */
+/** Formats the report as one line: `train.csv: 20052 pairs kept of 20055 rows; empty: 3 (…)`. */
 export function describeReport(report: DataReport): string {
   checkReport('describeReport', report);
   const parts = [

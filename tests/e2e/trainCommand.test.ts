@@ -301,7 +301,7 @@ test('cells end where --delimiter says, and quotes may be none', async () => {
   const out = join(root, 'bars');
   const flags = ['--train', bars, '--validate', bars, '--epochs', '1', '--samples', '0'];
   const { stderr } = torchformer(trainArgs(out, ...flags, '--delimiter', '^'));
-  expect(stderr).toContain('a file that uses no quoting is read with --no-quotes');
+  expect(stderr).toContain('a file without quoting is read with --no-quotes');
   const { status } = torchformer(trainArgs(out, ...flags, '--delimiter', '^', '--no-quotes'));
   expect(status).toBe(0);
 });

@@ -8,34 +8,34 @@ import { checkTokenPairs, type TokenPair } from '../pairs.js';
 import { disposePacked, packPairs, type PackedBatch } from './packedBatch.js';
 
 /**
- * Sentence pairs as tensors, as seed 001 has them: B pairs, S the longest source, T the longest
- * target, both with bos and eos.
+ * Sentence pairs as tensors, as in seed 001: B is the number of pairs, S the length of the longest
+ * source and T that of the longest target, both with bos and eos.
  */
 export interface Batch {
   /** Sources, padded: int64 `[B, S]`. */
   readonly src: Tensor;
-  /** What the decoder reads, targets without their last token: int64 `[B, T - 1]`. */
+  /** The decoder's input, targets without their last token: int64 `[B, T - 1]`. */
   readonly tgt: Tensor;
-  /** What it should predict, targets without their first token: int64 `[B, T - 1]`. */
+  /** The tokens to predict, targets without their first token: int64 `[B, T - 1]`. */
   readonly tgtY: Tensor;
-  /** Which source positions are no padding: bool `[B, 1, S]`. */
+  /** True at source positions that are not padding: bool `[B, 1, S]`. */
   readonly srcMask: Tensor;
-  /** Which target positions each may see, no padding and no future: bool `[B, T - 1, T - 1]`. */
+  /** True where a target position may attend (no padding, no future): bool `[B, T - 1, T - 1]`. */
   readonly tgtMask: Tensor;
-  /** Positions of `tgtY` that are no padding; the loss is divided by their number. */
+  /** Number of positions of `tgtY` that are not padding; the loss is divided by it. */
   readonly ntokens: number;
-  /** The rows of the file that the pairs came from, in the order of the batch. */
+  /** The row numbers of the pairs in the file, in the order of the batch. */
   readonly rows: readonly number[];
   /**
-   * The same pairs without padding, for models that take them so. Undefined on other devices than
-   * the CPU, for pairs that padding changes (an empty source, the pad id within a sequence), and
-   * once one of the tensors above was changed or replaced: these are what counts. A copy such as
+   * The same pairs without padding, for models that accept them. Undefined on devices other than the
+   * CPU, for pairs that padding changes (an empty source, the pad id within a sequence), and once
+   * one of the tensors above was changed or replaced, because those take precedence. A copy such as
    * `{ ...batch, src: noised }` has none.
    */
   readonly packed?: PackedBatch;
   /** Frees the tensors. */
   dispose(): void;
-  /** {@link Batch.dispose} at the end of a block: `using batch = …`. */
+  /** Calls {@link Batch.dispose} at the end of a block: `using batch = …`. */
   [Symbol.dispose](): void;
 }
 
@@ -43,10 +43,10 @@ export interface Batch {
  * Makes a batch.
  *
  * @param pairs at least one; every target has at least two ids
- * @param pad the id that fills the shorter sequences up
- * @param device where the tensors are; default `'cpu'`
- * @throws RangeError without pairs, or for a target with nothing to predict
- * @throws TypeError, RangeError for what is no id
+ * @param pad the id that pads the shorter sequences
+ * @param device the device of the tensors; default `'cpu'`
+ * @throws RangeError if there are no pairs, or a target has nothing to predict
+ * @throws TypeError, RangeError for an invalid id
  */
 export function makeBatch(
   pairs: readonly TokenPair[],
@@ -65,7 +65,7 @@ export function makeBatch(
     }
     for (let i = 1; i < tgt.length; i++) if (tgt[i] !== pad) ntokens++;
   }
-  /** `skipped`: ids of each sequence in front of those given. */
+  /** `skipped`: number of ids of each sequence that precede the given ones. */
   const filledUp = (part: 'src' | 'tgt', sequences: (readonly number[])[], skipped = 0) =>
     filled(sequences, pad, place, (id, index, position) =>
       checkInteger(owner, `pairs[${index}].${part}[${position + skipped}]`, id, 0),
@@ -98,7 +98,7 @@ type BatchTensors = Pick<Batch, 'src' | 'tgt' | 'tgtY' | 'srcMask' | 'tgtMask'>;
 
 /**
  * Gives the batch its packed form, as long as its tensors are the ones that were packed. Not
- * enumerable: a copy with other tensors must not carry it along.
+ * enumerable, so that a copy with other tensors does not get it.
  */
 function attachPacked(batch: Batch, tensors: BatchTensors, packed: PackedBatch): Batch {
   const names = Object.keys(tensors) as (keyof BatchTensors)[];
@@ -115,11 +115,11 @@ function attachPacked(batch: Batch, tensors: BatchTensors, packed: PackedBatch):
 }
 
 /**
- * The sequences as the rows of one tensor, filled up with `pad` on the right.
+ * Stacks sequences as the rows of one tensor, padded with `pad` on the right.
  *
  * @param sequences at least one
  * @returns int64 `[B, longest]`
- * @throws TypeError, RangeError for no sequences, or what is no id
+ * @throws TypeError, RangeError if there are no sequences, or for an invalid id
  */
 export function padSequences(
   sequences: readonly (readonly number[])[],
@@ -139,7 +139,7 @@ export function padSequences(
   );
 }
 
-/** @param checked returns an id, or throws an error that names its place */
+/** @param checked returns an id, or throws an error with its position */
 function filled(
   sequences: readonly (readonly number[])[],
   pad: number,

@@ -15,36 +15,36 @@ export type { Batches } from './passes.js';
 
 /** Options of {@link batches}. */
 export interface BatchOptions {
-  /** Pairs in a batch; the last one may have fewer. Default 50, as in seed 001. */
+  /** Number of pairs in a batch; the last one may have fewer. Default 50, as in seed 001. */
   batchSize?: number | undefined;
   /**
-   * In place of `batchSize`: the most tokens that a batch may have on either side, as the paper
-   * counts its 25,000. A source counts with bos and eos, a target with what is predicted of it, its
-   * ids without the first. Each batch takes the next pairs until one more would not fit, so batches
-   * cost about the same whatever their sentences are; a pair with more tokens is a batch of its own.
+   * Instead of `batchSize`: the maximum number of tokens in a batch on either side, as the paper
+   * counts its 25,000. For a source this includes bos and eos; for a target it is the predicted
+   * tokens, all ids but the first. Each batch takes the next pairs until one more would not fit, so
+   * all batches cost about the same; a pair with more tokens forms its own batch.
    *
-   * fairseq's `--max-tokens` and JoeyNMT's `batch_type: token` hold both sides to it as well, but
-   * count padding: the longest sequence times the pairs. Here padding is not counted, since training
-   * on the CPU has none; where there is some (on other devices), `bucket` keeps it small.
+   * fairseq's `--max-tokens` and JoeyNMT's `batch_type: token` limit both sides as well, but count
+   * padding: the longest sequence times the number of pairs. Here padding is not counted, because
+   * training on the CPU has none; on other devices, `bucket` keeps it small.
    */
   tokens?: number | undefined;
-  /** Whether the order is random, another one in each pass. Default false. */
+  /** Whether the order is random, and different in each pass. Default false. */
   shuffle?: boolean | undefined;
-  /** Decides the random orders, together with the number of the pass and nothing else. Default 0. */
+  /** Determines the random orders, together with only the number of the pass. Default 0. */
   seed?: number | undefined;
   /**
    * The number of the first pass: the next loops over the same batches have `epoch + 1`, `epoch + 2`,
-   * … Default 0; where it is not given, `Trainer.fit` and `evaluate` number their passes by their own
-   * epochs, so that training goes on with new orders after a restart.
+   * … Default 0; if it is not given, `Trainer.fit` and `evaluate` use their own epoch numbers, so
+   * that training continues with new orders after a restart.
    */
   epoch?: number | undefined;
   /**
-   * Puts pairs of similar length in a batch, which saves padding: the pairs, in their (random)
+   * Batches pairs of similar length, which saves padding: the pairs, in their (random)
    * order, are sorted by length within pools of this many batches, and then the order of the
    * batches is random (with `shuffle`). `true` means 100. Default false.
    */
   bucket?: boolean | number | undefined;
-  /** Where the tensors are. Default `'cpu'`. */
+  /** The device of the tensors. Default `'cpu'`. */
   device?: DeviceChoice | undefined;
 }
 
@@ -52,7 +52,7 @@ const defaultPool = 100;
 const defaultBatchSize = 50;
 
 /**
- * Puts a dataset in batches.
+ * Divides a dataset into batches.
  *
  * ```ts
  * const shuffled = batches(dataset, { shuffle: true, seed: 1 });
@@ -64,20 +64,20 @@ const defaultBatchSize = 50;
  * }
  * ```
  *
- * @throws TypeError, RangeError for what is no dataset, and for a fault in the options
+ * @throws TypeError, RangeError if `dataset` is not a TranslationDataset, or for invalid options
  */
 export function batches(dataset: TranslationDataset, options: BatchOptions = {}): Batches {
   const owner = 'batches';
   const names = ['batchSize', 'tokens', 'shuffle', 'seed', 'epoch', 'bucket', 'device'];
-  const wayOut = 'TranslationDataset.fromPairs or fromFile';
-  checkInstance(owner, 'dataset', dataset, TranslationDataset, wayOut);
+  const constructedBy = 'TranslationDataset.fromPairs or fromFile';
+  checkInstance(owner, 'dataset', dataset, TranslationDataset, constructedBy);
   checkOptions(owner, options, names);
   const { batchSize, tokens, shuffle = false, seed = 0, epoch = 0, bucket = false } = options;
   if (batchSize !== undefined) checkInteger(owner, 'batchSize', batchSize, 1);
   if (tokens !== undefined) checkInteger(owner, 'tokens', tokens, 1);
   if (batchSize !== undefined && tokens !== undefined) {
     throw new TypeError(
-      `${owner}: batchSize and tokens exclude each other, got ${batchSize} and ${tokens}`,
+      `${owner}: batchSize and tokens are mutually exclusive, got ${batchSize} and ${tokens}`,
     );
   }
   checkInteger(owner, 'seed', seed, 0);
@@ -102,7 +102,7 @@ export function batches(dataset: TranslationDataset, options: BatchOptions = {})
     : passesOver(groupsOf, make, epoch);
 }
 
-/** Cuts pairs into batches, in their order. */
+/** Splits pairs into batches, keeping their order. */
 type Split = (pairs: readonly TokenPair[]) => TokenPair[][];
 
 function groupPairs(
@@ -115,17 +115,17 @@ function groupPairs(
   random?.shuffle(order);
   const unsorted = split(order);
   if (pool === 0) return unsorted;
-  // No batch reaches over the end of a pool: it would have the longest pairs and the shortest.
+  // No batch crosses the end of a pool: it would mix the longest pairs with the shortest.
   const groups = slices(unsorted, pool).flatMap((part) => split(part.flat().sort(byLength)));
   return random === null ? groups : random.shuffle(groups);
 }
 
-/** The target first: its length costs most, in the decoder and before the softmax. */
+/** By target length first: it costs the most, in the decoder and the output projection. */
 function byLength(a: TokenPair, b: TokenPair): number {
   return a.tgt.length - b.tgt.length || a.src.length - b.src.length;
 }
 
-/** As many pairs at a time as have at most `tokens` tokens on either side, but at least one. */
+/** As many pairs per batch as have at most `tokens` tokens on either side, but at least one. */
 function fitted(pairs: readonly TokenPair[], tokens: number): TokenPair[][] {
   const parts: TokenPair[][] = [];
   let part: TokenPair[] = [];

@@ -4,15 +4,14 @@ import type { Tensor } from '../../tensor/tensor.js';
 import type { TokenPair } from '../pairs.js';
 
 /**
- * The pairs of a batch without padding, on the CPU: the tokens of all sequences one after the
- * other.
+ * The pairs of a batch without padding, on the CPU: the concatenated tokens of all sequences.
  */
 export interface PackedBatch {
   /** Sources: int64 `[source tokens]`. */
   readonly src: Tensor;
-  /** What the decoder reads, targets without their last token: int64 `[target tokens]`. */
+  /** The decoder's input, targets without their last token: int64 `[target tokens]`. */
   readonly tgt: Tensor;
-  /** What it should predict, targets without their first token: int64 `[target tokens]`. */
+  /** The tokens to predict, targets without their first token: int64 `[target tokens]`. */
   readonly tgtY: Tensor;
   /** Boundaries in `src`. */
   readonly srcSequences: PackedSequences;
@@ -21,10 +20,10 @@ export interface PackedBatch {
 }
 
 /**
- * Packs pairs that were checked before.
+ * Packs pairs that were already checked.
  *
- * @returns null for pairs that mean something else when padded: with an empty source, or with the
- *   pad id inside, which masks leave out
+ * @returns null if padding would change the meaning of a pair: with an empty source, or with the
+ *   pad id in a sequence, which masks exclude
  */
 export function packPairs(pairs: readonly TokenPair[], pad: number): PackedBatch | null {
   for (const { src, tgt } of pairs) {

@@ -1,23 +1,23 @@
-/** Loops over the same batches, each of which is a pass with an order of its own. */
+/** Repeated passes over the same batches, each with its own order. */
 import type { Batch } from './batch.js';
 
 /**
- * The batches of a dataset. Each loop over them is a pass with fresh tensors, which the caller
- * disposes, and with `shuffle` it has an order of its own.
+ * The batches of a dataset. Each loop over them is a pass with new tensors, which the caller
+ * disposes, and with `shuffle` it has its own order.
  */
 export interface Batches extends Iterable<Batch> {
   /**
-   * Number of batches: of the pass that began last, or of the first one before that. It is the same
-   * in all passes, except with `tokens` and `shuffle`.
+   * Number of batches in the pass that began last, or in the first pass before any has begun. It is
+   * the same in all passes, except with `tokens` and `shuffle`.
    */
   readonly length: number;
 }
 
-/** What each batch of a pass is made from. */
+/** The groups from which the batches of a pass are made. */
 type GroupsOf<Group> = (pass: number) => readonly Group[];
 
 /**
- * Batches of which each loop is one more pass.
+ * Makes batches for which each loop is the next pass.
  *
  * @param first the number of the first pass
  */
@@ -27,7 +27,7 @@ export function passesOver<Group>(
   first: number,
 ): Batches {
   let next = first;
-  // Made when first asked for: shuffling millions of pairs takes its time.
+  // Computed on first use, because shuffling millions of pairs is slow.
   let groups: readonly Group[] | null = null;
   return {
     get length() {
@@ -48,7 +48,7 @@ function* made<Group>(groups: readonly Group[], make: (group: Group) => Batch): 
 
 const byEpoch = new WeakMap<object, (epoch: number) => Batches>();
 
-/** Batches whose passes count from 0, or from the epoch of whoever reads them with `inEpoch`. */
+/** Batches whose passes count from 0, or from the epoch passed to {@link inEpoch}. */
 export function passesByEpoch<Group>(
   groupsOf: GroupsOf<Group>,
   make: (group: Group) => Batch,
@@ -59,11 +59,11 @@ export function passesByEpoch<Group>(
 }
 
 /**
- * The batches of one epoch. A training numbers its epochs itself: counting loops would begin anew
+ * The batches of one epoch. The trainer numbers the epochs, because a count of loops would restart
  * with every object, and so would the orders after a restart or from a function such as
  * `() => batches(dataset, { shuffle: true })`.
  *
- * @returns the source itself unless it leaves its epoch open
+ * @returns the source itself if it was made with an explicit epoch or by other means
  */
 export function inEpoch<T extends object>(source: T, epoch: number): T | Batches {
   return byEpoch.get(source)?.(epoch) ?? source;

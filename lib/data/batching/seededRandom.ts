@@ -1,9 +1,9 @@
 import { checkInteger, describe } from '../../runtime/arguments.js';
 
 /**
- * A small seeded generator for the order of data: xoshiro128** (Blackman and Vigna), its state
- * filled by splitmix32. Its numbers depend on the seed alone, never on the platform or on how much
- * randomness the model has used, so that a run can be repeated and resumed by seed and epoch.
+ * A small seeded generator for the order of data: xoshiro128** (Blackman and Vigna), with its state
+ * initialized by splitmix32. Its numbers depend only on the seed, never on the platform or on how
+ * many random numbers the model has drawn, so a run can be repeated and resumed by seed and epoch.
  */
 export class SeededRandom {
   private a: number;
@@ -13,22 +13,22 @@ export class SeededRandom {
 
   /**
    * @param seed an integer from 0 to 2^53 - 1
-   * @param stream gives independent sequences for one seed, for example one an epoch; default 0
-   * @throws RangeError, TypeError when one of them is no such integer
+   * @param stream selects independent sequences for one seed, such as one per epoch; default 0
+   * @throws RangeError, TypeError if one of them is not such an integer
    */
   constructor(seed: number, stream = 0) {
     checkInteger('SeededRandom', 'seed', seed, 0);
     checkInteger('SeededRandom', 'stream', stream, 0);
     const mix = splitMix32(seed >>> 0);
     const words = [Math.floor(seed / 2 ** 32), stream >>> 0, Math.floor(stream / 2 ** 32)];
-    // Each word passes through the mixer, so that neighbouring seeds and epochs share no pattern.
+    // Each word passes through the mixer, so that adjacent seeds and epochs share no pattern.
     let state = mix(0);
     for (const word of words) state = mix(state ^ word);
     const fill = splitMix32(state);
     this.a = fill(0);
     this.b = fill(0);
     this.c = fill(0);
-    // All zeros is the one state that xoshiro never leaves.
+    // xoshiro never leaves the all-zero state.
     this.d = fill(0) | 1;
   }
 
@@ -49,11 +49,11 @@ export class SeededRandom {
    * A uniform integer from 0 to `limit` - 1.
    *
    * @param limit an integer from 1 to 2^32
-   * @throws RangeError, TypeError when it is no such integer
+   * @throws RangeError, TypeError if it is not such an integer
    */
   below(limit: number): number {
     checkInteger('SeededRandom.below', 'limit', limit, 1, 2 ** 32);
-    // The top of the 32-bit range that is no whole multiple of the limit would favour low numbers.
+    // Values beyond the last whole multiple of the limit would favour low numbers.
     const end = 2 ** 32 - (2 ** 32 % limit);
     for (;;) {
       const bits = this.next();
@@ -61,7 +61,7 @@ export class SeededRandom {
     }
   }
 
-  /** One element of a list that is not empty, each as likely as the others. */
+  /** A uniformly random element of a non-empty list. */
   pick<T>(list: readonly T[]): T {
     checkList('SeededRandom.pick', 'list', list);
     if (list.length === 0) throw new RangeError('SeededRandom.pick: the list is empty');

@@ -10,7 +10,7 @@ import { foreignFileOf, isGzip, lengthOfMark, needsMoreBytes } from './fileSigna
 /** A file (path or `file:` URL), or the bytes themselves in chunks of any size. */
 export type ByteSource = string | URL | AsyncIterable<Uint8Array> | Iterable<Uint8Array>;
 
-/** @throws TypeError for what is no source, with the way out for what is nearly one */
+/** @throws TypeError if `source` is not a ByteSource, with the fix for common mistakes */
 export function checkSource(owner: string, source: unknown): void {
   const expected = `${owner}: the source must be a path, a file: URL or an iterable of Uint8Array`;
   if (typeof source === 'string' && source !== '') return;
@@ -19,31 +19,31 @@ export function checkSource(owner: string, source: unknown): void {
     throw new TypeError(`${expected}, got the URL ${source.href}; download it first`);
   }
   if (source instanceof Uint8Array) {
-    throw new TypeError(`${expected}, got ${describe(source)}; to read these bytes pass [bytes]`);
+    throw new TypeError(`${expected}, got ${describe(source)}; to read these bytes, pass [bytes]`);
   }
   if (!isIterable(source)) throw new TypeError(`${expected}, got ${describe(source)}`);
 }
 
-/** What messages call the source: its path, or "the input". */
+/** The name of the source in messages: its path, or "the input". */
 export function nameOfSource(source: ByteSource): string {
   if (typeof source === 'string') return source;
   return source instanceof URL ? fileURLToPath(source) : 'the input';
 }
 
-/** Bytes to read, and what of the uncompressed data lies before them. */
+/** Uncompressed bytes, and the number of bytes skipped before them. */
 export interface PlainBytes {
-  /** Length of the byte order mark that was left out: 0 or 3. */
+  /** Length of the byte order mark that was skipped: 0 or 3. */
   skipped: number;
   chunks: AsyncGenerator<Uint8Array>;
 }
 
 /**
- * The bytes of a source without compression and without a UTF-8 byte order mark. gzip is known by
- * its first bytes, not by the name of the file.
+ * Opens a source, uncompressed and without a UTF-8 byte order mark. gzip is detected by its first
+ * bytes, not by the file name.
  *
- * @param name what messages call the source
+ * @param name the name of the source in messages
  * @throws TorchError ERR_DATA for a file that is missing or unreadable, damaged gzip data, text in
- * UTF-16 or UTF-32, and files that are no text, such as workbooks and other archives
+ * UTF-16 or UTF-32, and files that are not text, such as workbooks and other archives
  */
 export async function openBytes(
   source: ByteSource,
@@ -56,8 +56,8 @@ export async function openBytes(
     await plain.close();
     throw new TorchError(
       'ERR_DATA',
-      `${name}: this is ${foreign.what}, and only text in UTF-8 is read, plain or gzip; ` +
-        foreign.wayOut,
+      `${name}: this is ${foreign.what}, but only UTF-8 text is supported, plain or gzip; ` +
+        foreign.advice,
     );
   }
   const skipped = lengthOfMark(plain.head);
@@ -83,7 +83,7 @@ async function* chunksOf(source: ByteSource): AsyncGenerator<Uint8Array> {
   }
   for await (const chunk of source) {
     if (!(chunk instanceof Uint8Array)) {
-      throw new TypeError(`the source must give Uint8Array chunks, got ${describe(chunk)}`);
+      throw new TypeError(`the source must yield Uint8Array chunks, got ${describe(chunk)}`);
     }
     yield chunk;
   }
@@ -107,13 +107,13 @@ async function* chunksOfFile(path: string | URL): AsyncGenerator<Uint8Array> {
 
 interface HeadedBytes {
   head: Uint8Array;
-  /** All bytes, those of the head included. */
+  /** All bytes, including those of the head. */
   chunks: AsyncGenerator<Uint8Array>;
-  /** Closes what is behind `chunks` when nobody will read them. */
+  /** Closes the source if `chunks` will not be read. */
   close(): Promise<unknown>;
 }
 
-/** Reads until it is known what the bytes are (or to the end), without losing any of them. */
+/** Reads until the type of the bytes is known (or to the end), keeping all of them. */
 async function withHead(chunks: AsyncGenerator<Uint8Array>): Promise<HeadedBytes> {
   let head: Uint8Array = new Uint8Array(0);
   while (needsMoreBytes(head)) {

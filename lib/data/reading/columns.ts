@@ -1,13 +1,13 @@
 import { TorchError } from '../../runtime/errors.js';
 import type { Row } from './rowReader.js';
 
-/** The columns asked for: by name, or by number from 1 in a file without a header. */
+/** The requested columns: by name, or by number from 1 in a file without a header. */
 export interface WantedColumns {
   src: string | number;
   tgt: string | number;
 }
 
-/** Where source and target stand (from 0), and how many cells every row must have. */
+/** The columns of source and target (from 0), and how many cells each row must have. */
 export interface Columns {
   src: number;
   tgt: number;
@@ -15,7 +15,7 @@ export interface Columns {
 }
 
 /**
- * Where source and target stand, from the first row.
+ * Finds the columns of source and target in the first row.
  *
  * @throws TorchError ERR_DATA for a missing or repeated column, with the names found
  */
@@ -58,7 +58,7 @@ function columnNamed(wanted: string, cells: string[], found: string, name: strin
     near !== undefined
       ? `; ${JSON.stringify(near)} differs from it only in spaces or case`
       : cells.length === 1 && /[;|\t:]/.test(cells[0] as string)
-        ? '; is the delimiter another one (option delimiter)?'
+        ? '; does the file use another delimiter (option delimiter)?'
         : '; a file without a header is read with header: false and columns by number';
   throw new TorchError(
     'ERR_DATA',

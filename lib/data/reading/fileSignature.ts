@@ -1,11 +1,11 @@
-/** Files that are no text, and texts in another encoding, known by their first bytes. */
+/** Detects files that are not text, and text in other encodings, by their first bytes. */
 
-/** What a file is, in words, and how to make a file that can be read. */
+/** What a file is, and how to convert it to one that can be read. */
 export interface ForeignFile {
   /** For example "a bzip2 archive". */
   readonly what: string;
-  /** What to do. */
-  readonly wayOut: string;
+  /** How to convert it. */
+  readonly advice: string;
 }
 
 interface Signature extends ForeignFile {
@@ -18,45 +18,45 @@ const iconv = (name: string): string => `convert it with: iconv -f ${name} -t UT
 
 const signatures: readonly Signature[] = [
   {
-    // The level is a digit; what follows is the mark of a block, or of the end.
+    // The level is a digit; the magic number of a block or of the end follows.
     bytes: codes('BZh'),
     what: 'a bzip2 archive',
-    wayOut: 'unpack it with: bunzip2 --keep',
+    advice: 'unpack it with: bunzip2 --keep',
   },
-  { bytes: [0x28, 0xb5, 0x2f, 0xfd], what: 'a zstd archive', wayOut: 'unpack it with: zstd -d' },
+  { bytes: [0x28, 0xb5, 0x2f, 0xfd], what: 'a zstd archive', advice: 'unpack it with: zstd -d' },
   {
     bytes: [0xfd, 0x37, 0x7a, 0x58, 0x5a, 0],
     what: 'an xz archive',
-    wayOut: 'unpack it with: xz -dk',
+    advice: 'unpack it with: xz -dk',
   },
-  { bytes: [0x04, 0x22, 0x4d, 0x18], what: 'an lz4 archive', wayOut: 'unpack it with: lz4 -d' },
-  { bytes: [0x37, 0x7a, 0xbc, 0xaf, 0x27, 0x1c], what: 'a 7z archive', wayOut: 'unpack it first' },
-  { bytes: codes('PK\x03\x04'), what: 'a zip archive', wayOut: 'unpack it first' },
+  { bytes: [0x04, 0x22, 0x4d, 0x18], what: 'an lz4 archive', advice: 'unpack it with: lz4 -d' },
+  { bytes: [0x37, 0x7a, 0xbc, 0xaf, 0x27, 0x1c], what: 'a 7z archive', advice: 'unpack it first' },
+  { bytes: codes('PK\x03\x04'), what: 'a zip archive', advice: 'unpack it first' },
   {
     bytes: [0xd0, 0xcf, 0x11, 0xe0],
-    what: 'a document of Microsoft Office (.xls, .doc)',
-    wayOut: asCsv,
+    what: 'a Microsoft Office document (.xls, .doc)',
+    advice: asCsv,
   },
-  { bytes: codes('PAR1'), what: 'a Parquet file', wayOut: asCsv },
-  { bytes: codes('ARROW1'), what: 'an Arrow file', wayOut: asCsv },
-  { bytes: codes('SQLite format 3\0'), what: 'an SQLite database', wayOut: asCsv },
-  { bytes: codes('%PDF-'), what: 'a PDF document', wayOut: 'export its text' },
-  // Before UTF-16, whose mark this one begins with.
-  { bytes: [0xff, 0xfe, 0, 0], what: 'UTF-32 text', wayOut: iconv('UTF-32') },
-  { bytes: [0, 0, 0xfe, 0xff], what: 'UTF-32 text', wayOut: iconv('UTF-32') },
+  { bytes: codes('PAR1'), what: 'a Parquet file', advice: asCsv },
+  { bytes: codes('ARROW1'), what: 'an Arrow file', advice: asCsv },
+  { bytes: codes('SQLite format 3\0'), what: 'an SQLite database', advice: asCsv },
+  { bytes: codes('%PDF-'), what: 'a PDF document', advice: 'export its text' },
+  // Before UTF-16, whose byte order mark is a prefix of this one.
+  { bytes: [0xff, 0xfe, 0, 0], what: 'UTF-32 text', advice: iconv('UTF-32') },
+  { bytes: [0, 0, 0xfe, 0xff], what: 'UTF-32 text', advice: iconv('UTF-32') },
   {
     bytes: [0xff, 0xfe],
     what: 'UTF-16 text (little-endian byte order mark)',
-    wayOut: iconv('UTF-16'),
+    advice: iconv('UTF-16'),
   },
   {
     bytes: [0xfe, 0xff],
     what: 'UTF-16 text (big-endian byte order mark)',
-    wayOut: iconv('UTF-16'),
+    advice: iconv('UTF-16'),
   },
 ];
 
-/** Signatures of what is read; they count where it is decided whether more bytes are needed. */
+/** Signatures of readable files, for {@link needsMoreBytes}. */
 const gzipBytes = [0x1f, 0x8b, 8];
 const utf8Mark = [0xef, 0xbb, 0xbf];
 
@@ -74,7 +74,7 @@ export function lengthOfMark(head: Uint8Array): number {
   return startsWith(head, utf8Mark) ? utf8Mark.length : 0;
 }
 
-/** What the file is when it is not text in UTF-8; null where the first bytes do not show it. */
+/** What the file is if it is not UTF-8 text; null if the first bytes do not show it. */
 export function foreignFileOf(head: Uint8Array): ForeignFile | null {
   const found = signatures.find(({ bytes }) => startsWith(head, bytes));
   if (found?.what === 'a bzip2 archive') return isBzip2(head) ? found : null;
@@ -83,8 +83,8 @@ export function foreignFileOf(head: Uint8Array): ForeignFile | null {
 }
 
 /**
- * Whether more bytes could change what the functions above say. A line that someone has typed must
- * not wait for the next one, so no fixed number of bytes is asked for.
+ * Whether more bytes could change the results of the functions above. There is no fixed minimum,
+ * because a line typed by the user must not wait for the next one.
  */
 export function needsMoreBytes(head: Uint8Array): boolean {
   if (head.length === 0) return true;
@@ -96,29 +96,29 @@ export function needsMoreBytes(head: Uint8Array): boolean {
   );
 }
 
-/** A text may begin with "BZh1", but not with the marks behind it. */
+/** A text may begin with "BZh1", but not with the magic number after it. */
 function isBzip2(head: Uint8Array): boolean {
   const mark = Buffer.from(head.subarray(4, 10)).toString('hex');
   return mark === '314159265359' || mark === '177245385090';
 }
 
-/** Office documents are zip archives; the first file in them tells which. */
+/** Office documents are zip archives; their first file identifies them. */
 function documentOf(head: Uint8Array): ForeignFile | null {
   const name = Buffer.from(head.subarray(zipName, zipHead)).toString('latin1');
   if (/^(\[Content_Types\]\.xml|_rels\/|docProps\/|xl\/)/.test(name)) {
-    return { what: 'a workbook or document of Microsoft Office (.xlsx, .docx)', wayOut: asCsv };
+    return { what: 'a Microsoft Office workbook or document (.xlsx, .docx)', advice: asCsv };
   }
   if (name.startsWith('mimetype')) {
-    return { what: 'an OpenDocument file (.ods, .odt)', wayOut: asCsv };
+    return { what: 'an OpenDocument file (.ods, .odt)', advice: asCsv };
   }
   return null;
 }
 
-/** Two characters of ASCII in UTF-16: every other byte is 0. */
+/** Detects two ASCII characters in UTF-16: every other byte is 0. */
 function utf16WithoutMark(head: Uint8Array): ForeignFile | null {
   if (head.length < 4 || !mayBeUtf16(head)) return null;
   const order = head[0] === 0 ? 'BE' : 'LE';
-  return { what: 'UTF-16 text without a byte order mark', wayOut: iconv(`UTF-16${order}`) };
+  return { what: 'UTF-16 text without a byte order mark', advice: iconv(`UTF-16${order}`) };
 }
 
 function mayBeUtf16(head: Uint8Array): boolean {

@@ -1,6 +1,6 @@
 /**
- * Turns byte offsets of a stream into line numbers, counted from 1. A line ends with LF, CRLF or a
- * lone CR. Offsets are asked for in ascending order, so that passed lines can be forgotten.
+ * Converts byte offsets in a stream to line numbers, counted from 1. A line ends with LF, CRLF or a
+ * lone CR. Offsets must be requested in ascending order, so that earlier lines can be dropped.
  */
 export class LineCounter {
   private starts: number[] = [];
@@ -14,14 +14,14 @@ export class LineCounter {
       const byte = chunk[i];
       const offset = this.length + i;
       if (byte === 10) this.starts.push(offset + 1);
-      // Only now is it known that the CR before was no half of a CRLF.
+      // Only now is it known that the preceding CR is not part of a CRLF.
       else if (this.afterReturn) this.starts.push(offset);
       this.afterReturn = byte === 13;
     }
     this.length += chunk.length;
   }
 
-  /** The line that the byte at this offset is in. */
+  /** The line of the byte at this offset. */
   lineAt(offset: number): number {
     while (this.next < this.starts.length && (this.starts[this.next] as number) <= offset) {
       this.next++;

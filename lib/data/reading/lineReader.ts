@@ -12,12 +12,12 @@ export interface TextLine {
 }
 
 /**
- * The lines of a text, in groups as they come, under the rules by which files of pairs are read:
- * plain or gzip, UTF-8 with or without a byte order mark, lines that end with LF, CRLF or a lone CR.
+ * Reads the lines of a text, in groups as they arrive, with the same rules as files of pairs: plain
+ * or gzip, UTF-8 with or without a byte order mark, lines that end with LF, CRLF or a lone CR.
  *
- * @param name what messages call the source
- * @throws TorchError ERR_DATA for what is not text in UTF-8, with the line and the byte's offset,
- * after the lines before it
+ * @param name the name of the source in messages
+ * @throws TorchError ERR_DATA if it is not UTF-8 text, with the line and the byte offset, after
+ * yielding the lines before it
  */
 export async function* readLines(source: ByteSource, name: string): AsyncGenerator<TextLine[]> {
   const { skipped, chunks } = await openBytes(source, name);
@@ -36,22 +36,25 @@ export async function* readLines(source: ByteSource, name: string): AsyncGenerat
     const offset = isNul ? length + nul : invalid;
     if (offset >= 0) {
       yield lines.push(chunk.subarray(0, Math.max(0, offset - length)));
-      throw fault(offset, isNul ? 'a NUL byte, which no text contains' : 'this is not valid UTF-8');
+      throw fault(
+        offset,
+        isNul ? 'a NUL byte, which is not valid in text' : 'this is not valid UTF-8',
+      );
     }
     length += chunk.length;
     yield lines.push(chunk);
   }
   const cut = utf8.end();
-  if (cut >= 0) throw fault(cut, 'the text ends within a character of UTF-8');
+  if (cut >= 0) throw fault(cut, 'the text ends within a UTF-8 character');
   yield lines.end();
 }
 
-/** More bytes than a line within the limit can have: each UTF-16 unit takes three at most. */
+/** Maximum number of bytes in a line within the limit: at most three for each UTF-16 unit. */
 const mostBytes = 3 * maxTextLength;
 
-/** Cuts chunks of any size into lines. Of a line that is too long nothing is kept. */
+/** Splits chunks of any size into lines. The text of a line that is too long is not kept. */
 class LineSplitter {
-  /** Of the line that is open. */
+  /** Number of the current line. */
   number = 1;
   #parts: Uint8Array[] = [];
   #length = 0;
@@ -60,7 +63,7 @@ class LineSplitter {
   push(chunk: Uint8Array): TextLine[] {
     const lines: TextLine[] = [];
     let start = 0;
-    // The second half of a CRLF that the chunks have torn apart.
+    // The LF of a CRLF that was split between two chunks.
     if (this.#afterReturn && chunk[0] === 10) start = 1;
     if (chunk.length > 0) this.#afterReturn = false;
     for (;;) {
@@ -77,7 +80,7 @@ class LineSplitter {
     return lines;
   }
 
-  /** The last line, where it lacks its line end. */
+  /** Returns the last line if it has no line end. */
   end(): TextLine[] {
     return this.#length > 0 ? [this.#close()] : [];
   }
@@ -85,7 +88,7 @@ class LineSplitter {
   #add(part: Uint8Array): void {
     if (part.length === 0) return;
     this.#length += part.length;
-    // A copy, since the source may reuse the memory of its chunk.
+    // A copy, because the source may reuse the memory of its chunk.
     if (this.#length <= mostBytes) this.#parts.push(part.slice());
     else this.#parts = [];
   }

@@ -13,15 +13,15 @@ import { isBlank, withoutMark } from '../text.js';
 import { findFormat, hasFirstLine, type WantedFormat } from './rowFormat.js';
 import { RowReader, type Row, type RowBatch } from './rowReader.js';
 
-/** One sentence pair and where it came from. */
+/** A sentence pair and its position in the file. */
 export interface SentencePair {
-  /** The source sentence, as the cell has it. */
+  /** The source sentence, unchanged. */
   src: string;
-  /** The target sentence, as the cell has it. */
+  /** The target sentence, unchanged. */
   tgt: string;
-  /** Number of the row in the file, from 1; a header does not count, blank lines do. */
+  /** Row number in the file, from 1, counting blank lines but not a header. */
   row: number;
-  /** Number of the line that the row begins on, from 1. */
+  /** Number of the line on which the row begins, from 1. */
   line: number;
 }
 
@@ -32,26 +32,26 @@ export interface ReadPairsOptions {
   /** The column of the target sentences: its name, or its number from 1 with `header: false`. */
   tgt: string | number;
   /**
-   * `'csv'` (commas, RFC 4180) or `'tsv'` (tabs, no quoting). Default `'auto'`: cells end at commas,
-   * tabs, semicolons or bars, whichever gives the first row the wanted columns; a first line such as
-   * `sep=;` says it, too.
+   * `'csv'` (commas, RFC 4180) or `'tsv'` (tabs, no quoting). Default `'auto'`: the delimiter is a
+   * comma, tab, semicolon or vertical bar, whichever gives the first row the requested columns; a
+   * first line such as `sep=;` also sets it.
    */
   format?: 'auto' | 'csv' | 'tsv' | undefined;
-  /** One character between cells, for example `':'`. Default: as the format says. */
+  /** The character between cells, for example `':'`. Default: that of the format. */
   delimiter?: string | undefined;
-  /** Whether cells may stand in double quotes. Default: true for CSV, false for TSV. */
+  /** Whether cells may be in double quotes. Default: true for CSV, false for TSV. */
   quoted?: boolean | undefined;
   /** Whether the first row names the columns. Default true. */
   header?: boolean | undefined;
   /**
-   * What a row with a wrong number of cells, a NUL or the header once more does: `'error'` (default)
-   * names it and stops, `'skip'` leaves it out and lists it in the report. Faults in the quotes are always errors,
-   * since behind one nobody knows where the next row begins.
+   * What to do with a row that has a wrong number of cells, contains a NUL or repeats the header:
+   * `'error'` (default) throws an error that names it, `'skip'` skips it and lists it in the report.
+   * Invalid quoting is always an error, because it is not known where the next row begins.
    */
   onMalformed?: 'error' | 'skip' | undefined;
-  /** Bytes that are no UTF-8: `'error'` (default), or `'replace'` with U+FFFD. */
+  /** What to do with invalid UTF-8: `'error'` (default), or `'replace'` with U+FFFD. */
   invalidUtf8?: 'error' | 'replace' | undefined;
-  /** Stops the reading between two chunks. */
+  /** Aborts between two chunks. */
   signal?: AbortSignal | undefined;
 }
 
@@ -69,12 +69,12 @@ export const readPairsOptionNames: readonly string[] = [
 ];
 
 /**
- * Reads sentence pairs from a CSV or TSV file, plain or gzip (known by its content), in UTF-8 with
- * or without a byte order mark. Rows whose source or target is empty, or only white space and
- * characters of width zero, are left out and counted.
+ * Reads sentence pairs from a CSV or TSV file, plain or gzip (detected by content), in UTF-8 with
+ * or without a byte order mark. Rows whose source or target is empty, or has only white space and
+ * zero-width characters, are skipped and counted.
  *
- * @throws TypeError for a fault in the options
- * @throws TorchError ERR_DATA, naming the place: a missing or empty file, a missing or repeated
+ * @throws TypeError for invalid options
+ * @throws TorchError ERR_DATA, with the location: a missing or empty file, a missing or repeated
  * column (with the names found), a wrong number of cells, a quote that is not closed, a NUL,
  * invalid UTF-8, or no pair at all
  */
@@ -85,7 +85,7 @@ export async function readPairs(
   return readPairsFor('readPairs', source, options);
 }
 
-/** @param owner what the user called, for messages */
+/** @param owner the function that the user called, for messages */
 export async function readPairsFor(
   owner: string,
   source: ByteSource,
@@ -167,7 +167,7 @@ function checkReadOptions(owner: string, options: ReadPairsOptions): Settings {
     typeof value === 'string' && value.length === 1 && !'"\r\n'.includes(value);
   if (delimiter !== undefined && !isDelimiter(delimiter)) {
     throw new TypeError(
-      `${owner}: delimiter must be one character and no quote or line end, got ${describe(delimiter)}`,
+      `${owner}: delimiter must be one character other than a quote or line end, got ${describe(delimiter)}`,
     );
   }
   const skip = onMalformed === 'skip';
@@ -180,7 +180,7 @@ function oneOf(owner: string, name: string, value: string, valid: readonly strin
   throw new TypeError(`${owner}: ${name} must be ${list}, got ${describe(value)}`);
 }
 
-/** The rows in groups, as the chunks bring them. */
+/** Yields the rows in groups, one for each chunk. */
 async function* readRows(
   source: ByteSource,
   settings: Settings,
@@ -207,7 +207,7 @@ async function* readRows(
   if (reader !== null) yield* fault((reader as RowReader).end());
 }
 
-/** Hands the rows on before the fault behind them, so that chunk sizes never change the outcome. */
+/** Yields the rows before it throws, so that the result does not depend on chunk sizes. */
 function* fault(batch: RowBatch): Generator<Row[]> {
   yield batch.rows;
   if (batch.error !== null) throw batch.error;
@@ -221,7 +221,7 @@ function pairOf(
   report: DataReport,
 ): SentencePair | null {
   report.rows++;
-  // Of a file that was appended to another one.
+  // From a file that was appended to another one.
   cells[0] = withoutMark(cells[0] ?? '');
   // A blank line is not a row of one cell.
   if (cells.length === 1 && isBlank(cells[0]) && columns.count > 1) {
@@ -252,7 +252,7 @@ function pairOf(
   return { src, tgt, row, line };
 }
 
-/** What a malformed row has, in words; null: nothing is wrong with it. */
+/** What is wrong with a row, as the object of "has"; null if nothing is. */
 function faultOf(
   cells: readonly string[],
   columns: Columns,
@@ -263,6 +263,6 @@ function faultOf(
   }
   if (cells.some((cell) => cell.includes('\0'))) return 'a NUL byte';
   return header !== null && cells.every((cell, index) => cell === header[index])
-    ? 'the header once more, as where files were joined'
+    ? 'the header again, as in concatenated files'
     : null;
 }

@@ -1,7 +1,7 @@
-/** How a file is cut into cells, found from its first line where the options do not say it. */
+/** Finds how a file is split into cells, from its first line if the options do not specify it. */
 import { RowReader, type RowFormat } from './rowReader.js';
 
-/** What the options of reading say about the format. */
+/** The options of reading that concern the format. */
 export interface WantedFormat {
   readonly src: string | number;
   readonly tgt: string | number;
@@ -10,19 +10,19 @@ export interface WantedFormat {
   readonly quoted: boolean | undefined;
   readonly header: boolean;
   readonly invalidUtf8: 'error' | 'replace';
-  /** Whether malformed rows are left out. */
+  /** Whether malformed rows are skipped. */
   readonly skip: boolean;
 }
 
-/** As much of the first line as is looked at. */
+/** Maximum number of bytes of the first line to examine. */
 const sniffLimit = 64 * 1024;
 
-/** Whether the first line is there as a whole, its line end included. */
+/** Whether the first line is complete, including its line end. */
 export function hasFirstLine(bytes: Uint8Array): boolean {
   return bytes.length >= sniffLimit || endOfFirstLine(bytes) < bytes.length || bytes.at(-1) === 10;
 }
 
-/** The offset behind the line end of the first line; all bytes where there is none. */
+/** The offset after the line end of the first line, or the length if there is none. */
 function endOfFirstLine(bytes: Uint8Array): number {
   const returned = bytes.indexOf(13);
   const fed = bytes.indexOf(10);
@@ -32,18 +32,18 @@ function endOfFirstLine(bytes: Uint8Array): number {
   return fed < 0 ? bytes.length : fed + 1;
 }
 
-/** The format, and where the rows begin: behind a line `sep=;`, which spreadsheets write. */
+/** The format, and where the rows begin: after a line such as `sep=;`, as spreadsheets write it. */
 export interface FoundFormat {
   readonly format: RowFormat;
   readonly start: number;
 }
 
 /**
- * The format of a file. A delimiter that is not given is the one by which the first row has the
- * wanted columns; where none has them, tabs if the first line has one, else commas.
+ * Finds the format of a file. The default delimiter is the one with which the first row has the
+ * requested columns; if none does, tabs if the first line has one, else commas.
  *
- * @param head the first line at least, or all there is
- * @param skipped bytes before them
+ * @param head at least the first line, or all bytes if there are fewer
+ * @param skipped number of bytes before `head`
  */
 export function findFormat(
   head: Uint8Array,

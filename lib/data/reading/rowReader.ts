@@ -6,47 +6,47 @@ import { Utf8Checker } from './utf8.js';
 /** One row of a CSV or TSV file. */
 export interface Row {
   cells: string[];
-  /** Number of the row, from 1; the header is row 0. Blank lines count. */
+  /** Row number, from 1, counting blank lines; the header is row 0. */
   row: number;
-  /** Number of the line that the row begins on, from 1. */
+  /** Number of the line on which the row begins, from 1. */
   line: number;
 }
 
-/** How the text is cut into rows and cells. */
+/** How the text is split into rows and cells. */
 export interface RowFormat {
-  /** What the source is called in messages. */
+  /** The name of the source in messages. */
   name: string;
-  /** One character between cells. */
+  /** The character between cells. */
   delimiter: string;
-  /** Whether cells may stand in double quotes as in RFC 4180. */
+  /** Whether cells may be in double quotes as in RFC 4180. */
   quoted: boolean;
-  /** Whether the first row is a header: row numbers begin after it. */
+  /** Whether the first row is a header; row numbers begin after it. */
   header: boolean;
-  /** What to do with bytes that are no UTF-8: an error, or U+FFFD in their place. */
+  /** What to do with invalid UTF-8: throw an error, or replace it with U+FFFD. */
   invalidUtf8: 'error' | 'replace';
-  /** Whether a NUL byte is an error at once. Otherwise it stays in its cell. */
+  /** Whether a NUL byte is an error immediately. Otherwise it stays in its cell. */
   refuseNul: boolean;
-  /** Bytes before the first one pushed, for the offsets in messages. */
+  /** Number of bytes before the first chunk, for the offsets in messages. */
   skipped: number;
-  /** Lines before the first one pushed. */
+  /** Number of lines before the first chunk. */
   skippedLines: number;
 }
 
-/** What one chunk brought: complete rows, then perhaps the fault that ends the reading. */
+/** The result of one chunk: complete rows, then the error that ends the reading, if any. */
 export interface RowBatch {
   rows: Row[];
   error: TorchError | null;
 }
 
 /**
- * The most characters in one row. Without a limit, a quote that is never closed would gather the
- * rest of a file of any size in memory.
+ * Maximum number of characters in a row. Without a limit, an unclosed quote would collect the rest
+ * of the file in memory.
  */
 const maxRowLength = 16 * 1024 * 1024;
 
 /**
- * Cuts chunks of any size into rows. csv-parse does the parsing; this class drives it chunk by
- * chunk and knows for every row and every fault where in the file it is.
+ * Splits chunks of any size into rows. csv-parse does the parsing; this class calls it chunk by
+ * chunk and tracks the location of each row and each error in the file.
  */
 export class RowReader {
   private readonly parser: Parser;
@@ -56,7 +56,7 @@ export class RowReader {
   /** Where each of `rows` ends: the offset after its line end. */
   private ends: number[] = [];
   private nextRow: number;
-  /** Offset of the end of the last complete row, which is where the next begins. */
+  /** Offset of the end of the last complete row, where the next begins. */
   private rowStart = 0;
   private length = 0;
 
@@ -67,7 +67,7 @@ export class RowReader {
       delimiter: format.delimiter,
       quote: format.quoted ? '"' : null,
       escape: format.quoted ? '"' : null,
-      // Explicit, since the line end of the first row says nothing about the others.
+      // Explicit, because line ends may differ between rows.
       record_delimiter: ['\r\n', '\n', '\r'],
       relax_column_count: true,
       max_record_size: maxRowLength,
@@ -78,7 +78,7 @@ export class RowReader {
         return null;
       },
     });
-    // Errors are read from `errored` after each write; the event needs a listener all the same.
+    // Errors are read from `errored` after each write, but the event still needs a listener.
     this.parser.on('error', () => {});
   }
 
@@ -94,11 +94,11 @@ export class RowReader {
     return this.take();
   }
 
-  /** Says that the source has ended; gives the last row, which may lack its line end. */
+  /** Ends the input; returns the last row, which may have no line end. */
   end(): RowBatch {
     const offset = this.format.invalidUtf8 === 'error' ? this.utf8.end() : -1;
     if (offset >= 0) {
-      return this.stopAt(offset, new Uint8Array(0), 'the file ends within a character of UTF-8');
+      return this.stopAt(offset, new Uint8Array(0), 'the file ends within a UTF-8 character');
     }
     this.parser.end();
     return this.take();
@@ -122,17 +122,17 @@ export class RowReader {
     const invalid = this.format.invalidUtf8 === 'error' ? this.utf8.push(chunk) : -1;
     const nulOffset = this.length + nul;
     if (nul >= 0 && (invalid < 0 || nulOffset < invalid)) {
-      return { offset: nulOffset, reason: 'a NUL byte, which no text contains' };
+      return { offset: nulOffset, reason: 'a NUL byte, which is not valid in text' };
     }
     return invalid < 0 ? null : { offset: invalid, reason: 'this is not valid UTF-8' };
   }
 
-  /** Gives the rows that end before a bad byte, and the error that names the row it is in. */
+  /** Returns the rows that end before an invalid byte, and the error with the row of the byte. */
   private stopAt(offset: number, before: Uint8Array, reason: string): RowBatch {
     this.write(before);
     if (this.parser.errored) return this.take();
-    // One ordinary character in place of the bad byte keeps its row open: the rows that end up to
-    // here are exactly those before it. What else the parser says about that row is of no use.
+    // An ordinary character in place of the invalid byte keeps its row open, so exactly the rows
+    // before it are complete. Any further output of the parser is ignored.
     this.parser.write(Buffer.from('x'));
     if (!this.parser.errored) this.parser.end();
     const complete = this.ends.filter((end) => end <= offset).length;
@@ -168,12 +168,12 @@ export class RowReader {
 }
 
 const doubled =
-  'within a quoted cell a quote is written twice (""); ' +
-  'a file that uses no quoting is read with quoted: false';
+  'within a quoted cell, write a quote twice (""); ' +
+  'a file without quoting is read with quoted: false';
 
 /**
- * Faults in the quotes are never skipped: behind one, nobody knows where the next row begins. Each
- * is reported at the row where the cell began.
+ * Invalid quoting is never skipped, because it is not known where the next row begins. It is
+ * reported at the row where the cell began.
  */
 const explanations: Record<string, (cell: string) => string> = {
   CSV_QUOTE_NOT_CLOSED: (cell) =>

@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer';
 
 /** Finds the first byte of a stream that is not valid UTF-8, in chunks of any size. */
 export class Utf8Checker {
-  /** The start of a character whose other bytes have not come yet: at most three bytes. */
+  /** The start of an incomplete character: at most three bytes. */
   private rest: Uint8Array = new Uint8Array(0);
   private checked = 0;
 
@@ -13,18 +13,18 @@ export class Utf8Checker {
     const whole = bytes.subarray(0, end);
     if (!isUtf8(whole)) return this.checked + firstInvalid(whole);
     this.checked += end;
-    // A copy, since the caller may reuse the memory of its chunk.
+    // A copy, because the caller may reuse the memory of its chunk.
     this.rest = bytes.slice(end);
     return -1;
   }
 
-  /** Says that the stream has ended. Returns the offset of a character cut short, or -1. */
+  /** Ends the stream. Returns the offset of an incomplete character, or -1. */
   end(): number {
     return this.rest.length === 0 ? -1 : this.checked;
   }
 }
 
-/** Number of bytes that sequence of a lead byte has, 0 for a byte that leads none. */
+/** Number of bytes in the sequence of a lead byte, or 0 if it is not a lead byte. */
 function sequenceLength(lead: number): number {
   if (lead < 0x80) return 1;
   if (lead < 0xc2) return 0;
@@ -33,7 +33,7 @@ function sequenceLength(lead: number): number {
   return lead < 0xf5 ? 4 : 0;
 }
 
-/** The end of the last character that is not waiting for more bytes. */
+/** The end of the last complete character. */
 function endOfWholeCharacters(bytes: Uint8Array): number {
   const length = bytes.length;
   for (let back = 1; back <= 3 && back <= length; back++) {
@@ -44,7 +44,7 @@ function endOfWholeCharacters(bytes: Uint8Array): number {
   return length;
 }
 
-/** The index of the first byte that breaks UTF-8; the caller knows that there is one. */
+/** The index of the first invalid byte; there must be one. */
 function firstInvalid(bytes: Uint8Array): number {
   let at = 0;
   while (at < bytes.length) {
@@ -53,7 +53,7 @@ function firstInvalid(bytes: Uint8Array): number {
     if (length === 0) return at;
     for (let i = 1; i < length; i++) {
       const next = bytes[at + i];
-      // The second byte also rules out long forms, surrogates and code points above U+10FFFF.
+      // The second byte also excludes overlong forms, surrogates and code points above U+10FFFF.
       const low = i > 1 ? 0x80 : lead === 0xe0 ? 0xa0 : lead === 0xf0 ? 0x90 : 0x80;
       const high = i > 1 ? 0xbf : lead === 0xed ? 0x9f : lead === 0xf4 ? 0x8f : 0xbf;
       if (next === undefined || next < low || next > high) return at;

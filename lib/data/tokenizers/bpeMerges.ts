@@ -1,10 +1,10 @@
 import { PairHeap, type Candidate } from './pairHeap.js';
 
-/** What training found. */
+/** The result of training. */
 export interface BpeVocabulary {
   /** All tokens; the index is the id. */
   tokens: string[];
-  /** Merges in the order in which they apply, as pairs of tokens. */
+  /** Merges in the order of their application, as pairs of tokens. */
   merges: [string, string][];
 }
 
@@ -15,19 +15,19 @@ export interface MergeOptions {
   minFrequency: number;
 }
 
-/** Pairs are map keys as one number; ids stay below this, far above any vocabulary. */
+/** Upper bound of ids, so that a pair fits in one number as a map key; far above any vocabulary. */
 const idLimit = 2 ** 26;
 
-/** Merges between two looks at the clock. */
+/** Number of merges between two pauses. */
 const mergesPerPause = 64;
 
 /**
- * Finds the merges of byte-pair encoding: again and again the most frequent pair of neighbouring
- * tokens becomes a token, ties going to the lower ids. Pair counts are updated only where a merge
- * changed a word. The order of merges is that of Hugging Face's BpeTrainer, down to its handling of
- * a token that two different merges spell.
+ * Finds the merges of byte-pair encoding: repeatedly, the most frequent pair of adjacent tokens
+ * becomes a token, with ties going to the lower ids. Pair counts are updated only where a merge
+ * changed a word. The order of merges is that of Hugging Face's BpeTrainer, including its handling
+ * of a token that two different merges produce.
  *
- * @param wordCounts words in the letters of the alphabet, and how often each occurs
+ * @param wordCounts words in the characters of the alphabet, and how often each occurs
  * @param pause called between groups of merges with the number of tokens; may wait or throw
  */
 export async function findMerges(
@@ -59,7 +59,7 @@ export async function findMerges(
     if (top === undefined) break;
     const count = pairs.countOf(top.left, top.right);
     if (count !== top.count) {
-      // Merges since then have taken some of its places.
+      // Later merges have replaced some of its occurrences.
       if (count > 0) heap.push({ ...top, count });
       continue;
     }
@@ -73,7 +73,7 @@ export async function findMerges(
       idOf.set(merged, id);
     }
     const key = keyOf(top.left, top.right);
-    // A pair merged again counts from its last time, as in a table that is written over.
+    // A pair that is merged again moves to its last position, as if its rank were overwritten.
     ranks.delete(key);
     ranks.set(key, pair);
     for (const index of top.words) mergeInWord(words[index] as Word, index, top, id, pairs);
@@ -92,7 +92,7 @@ function keyOf(left: number, right: number): number {
   return left * idLimit + right;
 }
 
-/** How often each pair occurs, and the words in which pairs have newly come up. */
+/** How often each pair occurs, and the words with new occurrences of pairs. */
 class PairCounts {
   private readonly counts = new Map<number, number>();
   private fresh = new Map<number, Candidate>();
@@ -101,7 +101,7 @@ class PairCounts {
     return this.counts.get(keyOf(left, right)) ?? 0;
   }
 
-  /** Notes `amount` more (or fewer) of a pair. Words come in ascending order of `word`. */
+  /** Adds `amount`, which may be negative, to the count of a pair. Call with ascending `word`. */
   add(left: number, right: number, amount: number, word: number): void {
     const key = keyOf(left, right);
     this.counts.set(key, (this.counts.get(key) ?? 0) + amount);
@@ -120,7 +120,7 @@ class PairCounts {
   }
 }
 
-/** Puts `id` in the place of every occurrence of the pair in one word. */
+/** Replaces each occurrence of the pair in a word with `id`. */
 function mergeInWord(
   word: Word,
   index: number,

@@ -6,10 +6,10 @@ import { moduleFile } from '../../runtime/moduleFile.js';
 let loaded: typeof Tokenizers | null = null;
 
 /**
- * Hugging Face's own tokenizers through their Node package, loaded at the first use: importing
- * torchformer opens no native library.
+ * Hugging Face's tokenizers library through its Node package, loaded on first use: importing
+ * torchformer loads no native library.
  *
- * @throws TorchError ERR_NATIVE_LOAD when the package has no binary for this platform
+ * @throws TorchError ERR_NATIVE_LOAD if the package has no binary for this platform
  */
 export function nativeTokenizers(): typeof Tokenizers {
   if (loaded === null) {

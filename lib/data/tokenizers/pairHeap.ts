@@ -1,14 +1,14 @@
-/** A pair of neighbouring tokens that could be merged next. */
+/** A pair of adjacent tokens that could be merged next. */
 export interface Candidate {
   left: number;
   right: number;
-  /** How often the pair stood side by side when this entry was made. */
+  /** How often the pair occurred when this entry was made. */
   count: number;
-  /** Indices of the words it may stand in, ascending and without repeats. */
+  /** Indices of the words that may contain it, ascending and without duplicates. */
   words: number[];
 }
 
-/** Frequent pairs first; of equally frequent ones the lower ids, so that no result hangs on luck. */
+/** Frequent pairs first; ties go to the lower ids, so that the result is deterministic. */
 function before(a: Candidate, b: Candidate): boolean {
   if (a.count !== b.count) return a.count > b.count;
   return a.left !== b.left ? a.left < b.left : a.right < b.right;

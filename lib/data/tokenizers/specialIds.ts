@@ -7,9 +7,9 @@ import {
 } from '../../runtime/arguments.js';
 import { checkTokenizer, type Tokenizer } from './tokenizer.js';
 
-/** The ids that frame and fill sequences. */
+/** The ids that frame and pad sequences. */
 export interface SpecialIds {
-  /** Fills batches, is masked in attention and ignored by the loss. */
+  /** Pads batches, is masked in attention and ignored by the loss. */
   pad: number;
   /** Begins every sequence. */
   bos: number;
@@ -20,27 +20,27 @@ export interface SpecialIds {
 type Role = keyof SpecialIds;
 const roles: readonly Role[] = ['pad', 'bos', 'eos'];
 
-/** Options of {@link findSpecialIds}: what is known of the three. */
+/** Options of {@link findSpecialIds}: the ids that are known. */
 export interface SpecialIdOptions {
-  /** The id, or the token as the vocabulary writes it. Default: the first usual name it has. */
+  /** The id, or the token as in the vocabulary. Default: the first usual name in the vocabulary. */
   pad?: number | string | undefined;
-  /** As `pad`. */
+  /** Like `pad`. */
   bos?: number | string | undefined;
-  /** As `pad`. */
+  /** Like `pad`. */
   eos?: number | string | undefined;
 }
 
-/** The ids, with how they came about, for the user to see. */
+/** The ids, with how they were chosen, to show to the user. */
 export interface SpecialTokens extends SpecialIds {
-  /** The tokens of the three ids as the vocabulary writes them. */
+  /** The tokens of the three ids as in the vocabulary. */
   tokens: Record<Role, string>;
-  /** Which of the three were not given but found by their usual names. */
+  /** Which of the three were not given, but found by their usual names. */
   detected: Role[];
 }
 
 /**
- * The usual names, most telling first. `<|endoftext|>` ends a text in the vocabularies that have
- * it, but where these also have a token for the end of a turn, padding is what it is free for.
+ * The usual names, the most specific first. `<|endoftext|>` ends a text in vocabularies that have
+ * it, but if these also have a token for the end of a turn, it is free to be used for padding.
  */
 const usualNames: Record<Role, readonly string[]> = {
   pad: ['[PAD]', '<pad>', '<PAD>', '<|pad|>', '<|finetune_right_pad_id|>', '<|endoftext|>'],
@@ -67,11 +67,11 @@ const usualNames: Record<Role, readonly string[]> = {
 };
 
 /**
- * The ids of pad, bos and eos in a tokenizer: those given, else the first usual name found.
+ * Finds the ids of pad, bos and eos in a tokenizer: those given, else by the first usual name.
  *
- * @throws TypeError when one is neither given nor found, or a token given is not in the vocabulary
- * @throws RangeError when an id is outside the vocabulary, or two of the three are the same: with
- * pad and eos the same, the loss would ignore the ends of sentences and the model never learn to stop
+ * @throws TypeError if one is neither given nor found, or a given token is not in the vocabulary
+ * @throws RangeError if an id is outside the vocabulary, or two of the three are equal: if pad and
+ * eos were equal, the loss would ignore the ends of sentences and the model never learn to stop
  */
 export function findSpecialIds(tokenizer: Tokenizer, options?: SpecialIdOptions): SpecialTokens {
   const owner = 'findSpecialIds';
@@ -92,7 +92,7 @@ export function findSpecialIds(tokenizer: Tokenizer, options?: SpecialIdOptions)
     if (found === undefined) {
       throw new TypeError(
         `${owner}: the tokenizer has no free token with a usual name for ${role} ` +
-          `(${usualNames[role].join(', ')}); give the option ${role}, as an id or a token`,
+          `(${usualNames[role].join(', ')}); pass the option ${role}, as an id or a token`,
       );
     }
     ids[role] = found;
@@ -107,7 +107,7 @@ export function findSpecialIds(tokenizer: Tokenizer, options?: SpecialIdOptions)
 }
 
 /**
- * Checks ids against the size of a vocabulary, be it the tokenizer's or the model's.
+ * Checks ids against the size of a vocabulary, of a tokenizer or a model.
  *
  * @throws TypeError, RangeError as {@link findSpecialIds}
  */
@@ -137,10 +137,15 @@ export function checkSpecialIds(ids: SpecialIds, vocabSize: number, owner = 'spe
   }
 }
 
-/** The choice in one line for people: `pad 0 "<pad>" (found), bos 1 "<bos>" (given), …`. */
+/** Formats the ids as one line: `pad 0 "<pad>" (found), bos 1 "<bos>" (given), …`. */
 export function describeSpecialIds(special: SpecialTokens): string {
   const owner = 'describeSpecialIds';
-  const { tokens, detected } = checkObject(owner, 'special', special, 'what findSpecialIds gives');
+  const { tokens, detected } = checkObject(
+    owner,
+    'special',
+    special,
+    'the result of findSpecialIds',
+  );
   checkObject(owner, 'special.tokens', tokens, '{ pad, bos, eos } with the tokens');
   checkArray(owner, 'special.detected', detected, 'an array');
   return roles

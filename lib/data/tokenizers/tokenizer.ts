@@ -19,39 +19,39 @@ import { UnknownCharacters } from './unknownCharacters.js';
 /** Options of {@link Tokenizer.encode} and {@link Tokenizer.encodeWithOffsets}. */
 export interface TokenizerEncodeOptions {
   /**
-   * Whether the tokenizer's own post-processor adds its special tokens. Default false: bos and eos
-   * of a translation pair are explicit.
+   * Whether the tokenizer's post-processor adds its special tokens. Default false, because bos and
+   * eos of a translation pair are explicit.
    */
   addSpecialTokens?: boolean | undefined;
 }
 
 /** Options of {@link Tokenizer.encodeBatch}. */
 export interface TokenizerBatchOptions extends TokenizerEncodeOptions {
-  /** Stops the work between two groups of texts. */
+  /** Aborts between two groups of texts. */
   signal?: AbortSignal | undefined;
 }
 
 /** Options of {@link Tokenizer.decode} and {@link Tokenizer.decodeBatch}. */
 export interface TokenizerDecodeOptions {
-  /** Whether special tokens (bos, eos, pad, …) leave no trace in the text. Default true. */
+  /** Whether to omit special tokens (bos, eos, pad, …) from the text. Default true. */
   skipSpecialTokens?: boolean | undefined;
 }
 
-/** A text in tokens, each with its place: `text.slice(...offsets[i])`. */
+/** A text as tokens, each with its position: `text.slice(...offsets[i])`. */
 export interface TextEncoding {
   /** The id of each token. */
   ids: number[];
-  /** The tokens as the vocabulary writes them. */
+  /** The tokens as in the vocabulary. */
   tokens: string[];
-  /** Start and end in UTF-16 units, JavaScript's own indices. */
+  /** Start and end in UTF-16 units, as JavaScript strings are indexed. */
   offsets: [number, number][];
 }
 
-/** Ids as arrays or as the typed arrays that tensors give. */
+/** Ids as arrays, or as the typed arrays of tensors. */
 export type TokenIds = ArrayLike<number> | ArrayLike<bigint>;
 
 /**
- * Texts in one native call: enough to use all cores, few enough to be stopped and to free memory.
+ * Number of texts per native call: enough to use all cores, few enough to abort and to free memory.
  * @internal
  */
 export const textsPerCall = 1024;
@@ -63,26 +63,26 @@ export interface EncodedText {
 }
 
 /**
- * Any `tokenizer.json` of Hugging Face, run by their own library off the event loop.
+ * Runs any Hugging Face `tokenizer.json` with Hugging Face's own library, off the event loop.
  *
- * Padding and truncation that the file asks for are switched off: batches pad themselves, and a
- * sentence cut short without a word would be a wrong translation pair. A lone surrogate in a text
- * becomes U+FFFD, as everywhere where text is turned into UTF-8.
+ * Padding and truncation settings in the file are disabled: batches do their own padding, and a
+ * silently truncated sentence would be a wrong translation pair. A lone surrogate in a text becomes
+ * U+FFFD, as in any conversion to UTF-8.
  */
 export class Tokenizer {
   /**
-   * Rows that an embedding table needs: the highest id, added tokens included, plus one. It equals
-   * the number of tokens unless ids have gaps.
+   * Number of rows that an embedding table needs: the highest id, including added tokens, plus one.
+   * It equals the number of tokens unless the ids have gaps.
    */
   readonly vocabSize: number;
-  /** How texts with unknown characters are noticed; made when first needed. */
+  /** Detects texts with unknown characters; created on first use. */
   private unknown: UnknownCharacters | null = null;
 
   private constructor(
     private readonly native: NativeTokenizer,
     private readonly json: string,
   ) {
-    // Types keep TypeScript from calling this, but not JavaScript.
+    // Types prevent calls from TypeScript, but not from JavaScript.
     if (typeof native?.getVocab !== 'function') {
       throw new TypeError(
         'Tokenizer: the constructor is private; use Tokenizer.fromFile or Tokenizer.fromJson',
@@ -96,7 +96,7 @@ export class Tokenizer {
   /**
    * Loads a `tokenizer.json`.
    *
-   * @throws TorchError ERR_DATA for a file that is missing or no tokenizer
+   * @throws TorchError ERR_DATA if the file is missing or not a tokenizer
    */
   static async fromFile(path: string | URL): Promise<Tokenizer> {
     const isFileUrl = path instanceof URL && path.protocol === 'file:';
@@ -114,7 +114,7 @@ export class Tokenizer {
       const reasons: Readonly<Record<string, string>> = {
         ENOENT: `there is no such file (current folder: ${process.cwd()})`,
         ENOTDIR: 'there is no such file: a part of the path is a file, not a folder',
-        EISDIR: 'it is a folder; give the tokenizer.json in it',
+        EISDIR: 'it is a folder; pass the tokenizer.json in it',
       };
       const reason = reasons[code ?? ''] ?? message;
       throw new TorchError('ERR_DATA', `${name}: ${reason}`, { cause: error });
@@ -123,9 +123,9 @@ export class Tokenizer {
   }
 
   /**
-   * Makes a tokenizer from the text of a `tokenizer.json`, or from the object in it.
+   * Makes a tokenizer from the text of a `tokenizer.json`, or from its parsed object.
    *
-   * @throws TorchError ERR_DATA when it is no tokenizer
+   * @throws TorchError ERR_DATA if it is not a tokenizer
    */
   static fromJson(json: string | object): Tokenizer {
     if (typeof json !== 'string' && (typeof json !== 'object' || json === null)) {
@@ -161,15 +161,16 @@ export class Tokenizer {
   }
 
   /**
-   * The ids of one text.
+   * Encodes a text as ids.
    *
-   * @throws TypeError for what is no text, TorchError ERR_DATA for one that the tokenizer cannot take
+   * @throws TypeError if `text` is not a string
+   * @throws TorchError ERR_DATA if the tokenizer cannot encode it
    */
   async encode(text: string, options?: TokenizerEncodeOptions): Promise<number[]> {
     return (await this.encodeNative(text, options, 'Tokenizer.encode')).getIds();
   }
 
-  /** The ids, tokens and places of one text. @throws TypeError, TorchError as {@link encode} */
+  /** The ids, tokens and offsets of a text. @throws TypeError, TorchError as {@link encode} */
   async encodeWithOffsets(text: string, options?: TokenizerEncodeOptions): Promise<TextEncoding> {
     const encoding = await this.encodeNative(text, options, 'Tokenizer.encodeWithOffsets');
     const toUtf16 = utf16Offsets(text);
@@ -180,9 +181,9 @@ export class Tokenizer {
   }
 
   /**
-   * The ids of many texts, in their order.
+   * Encodes texts as ids, in their order.
    *
-   * @throws TypeError, TorchError as {@link encode}; the signal's reason when it stopped the work
+   * @throws TypeError, TorchError as {@link encode}; the signal's reason if it aborted
    */
   async encodeBatch(
     texts: readonly string[],
@@ -204,7 +205,7 @@ export class Tokenizer {
   }
 
   /**
-   * {@link encodeBatch} of a group of texts, which also says what the ids do not.
+   * {@link encodeBatch} of a group of texts, which also reports unknown characters.
    *
    * @internal
    */
@@ -221,7 +222,7 @@ export class Tokenizer {
   }
 
   /**
-   * The text of ids.
+   * Decodes ids to a text.
    *
    * @throws RangeError for an id that is not in the vocabulary
    */
@@ -232,7 +233,7 @@ export class Tokenizer {
     return asDataError(this.native.decode(list, skip), owner);
   }
 
-  /** The texts of many lists of ids, in their order. @throws RangeError as {@link decode} */
+  /** Decodes lists of ids to texts, in their order. @throws RangeError as {@link decode} */
   async decodeBatch(
     batch: readonly TokenIds[],
     options?: TokenizerDecodeOptions,
@@ -240,35 +241,35 @@ export class Tokenizer {
     const owner = 'Tokenizer.decodeBatch';
     const skip = skipsSpecialTokens(owner, options);
     checkArray(owner, 'ids', batch, 'an array of arrays of ids');
-    // Unlike map, this sees the holes of an array.
+    // Unlike map, this does not skip holes.
     const lists = Array.from(batch, (ids, index) => this.checkIds(owner, `ids[${index}]`, ids));
     return asDataError(this.native.decodeBatch(lists, skip), owner);
   }
 
-  /** The id of a token as the vocabulary writes it, or undefined when it has none. */
+  /** The id of a token as in the vocabulary, or undefined if it has none. */
   idOf(token: string): number | undefined {
     checkString('Tokenizer.idOf', 'token', token);
     return this.native.tokenToId(token) ?? undefined;
   }
 
-  /** The token of an id as the vocabulary writes it, or undefined when it has none. */
+  /** The token of an id as in the vocabulary, or undefined if it has none. */
   tokenOf(id: number): string | undefined {
     if (typeof id !== 'number') {
       throw new TypeError(`Tokenizer.tokenOf: id must be a number, got ${describe(id)}`);
     }
-    // The native library would take -1 or 1.5 for another number.
+    // The native library would convert -1 or 1.5 to another number.
     if (!Number.isInteger(id) || id < 0 || id >= this.vocabSize) return undefined;
     return this.native.idToToken(id) ?? undefined;
   }
 
-  /** The ids below `vocabSize`, a model's, that no token has. @internal */
+  /** The ids below a model's `vocabSize` that no token has. @internal */
   unusedIds(vocabSize: number): number[] {
     const used = new Set(Object.values(this.native.getVocab(true)));
     const ids = Array.from({ length: vocabSize }, (_, id) => id);
     return ids.filter((id) => !used.has(id));
   }
 
-  /** The `tokenizer.json` that it was made from, unchanged. */
+  /** The `tokenizer.json` from which it was made, unchanged. */
   toJson(): string {
     return this.json;
   }
@@ -314,9 +315,9 @@ function skipsSpecialTokens(owner: string, options: TokenizerDecodeOptions = {})
   return checkBoolean(owner, 'skipSpecialTokens', skipSpecialTokens);
 }
 
-/** @throws TypeError for a circular object and others that JSON cannot hold */
+/** @throws TypeError if the object cannot be serialized, for example because it is circular */
 function textOf(json: object): string {
-  let reason = 'its toJSON gives nothing';
+  let reason = 'its toJSON returns undefined';
   try {
     const text: unknown = JSON.stringify(json);
     if (typeof text === 'string') return text;
@@ -326,7 +327,7 @@ function textOf(json: object): string {
   throw new TypeError(`Tokenizer.fromJson: json cannot be written as JSON: ${reason}`);
 }
 
-/** A text that the model of the tokenizer cannot take (no unk token, say) is a fault of the data. */
+/** A text that the tokenizer cannot encode (without an unk token, say) is an error of the data. */
 async function asDataError<T>(work: Promise<T>, owner: string): Promise<T> {
   try {
     return await work;
@@ -346,12 +347,12 @@ function utf16Offsets(text: string): number[] {
   return offsets;
 }
 
-/** @throws TypeError with the ways to make one */
+/** @throws TypeError if `value` is not a Tokenizer, with the ways to make one */
 export function checkTokenizer(owner: string, value: unknown): asserts value is Tokenizer {
   checkInstance(owner, 'tokenizer', value, Tokenizer, 'Tokenizer.fromFile or Tokenizer.fromJson');
 }
 
-/** @throws RangeError for a tokenizer with ids that the model does not have */
+/** @throws RangeError if the tokenizer has ids that the model does not have */
 export function checkTokenizerFits(owner: string, tokenizer: Tokenizer, vocabSize: number): void {
   if (tokenizer.vocabSize <= vocabSize) return;
   throw new RangeError(

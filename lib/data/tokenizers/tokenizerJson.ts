@@ -4,17 +4,17 @@ import { describe } from '../../runtime/arguments.js';
 type JsonObject = Record<string, unknown>;
 
 /**
- * Checks what the native library takes on trust: on a few kinds of broken `tokenizer.json` it does
- * not throw but ends the process. Everything else it reports itself.
+ * Checks what the native library assumes: for a few kinds of invalid `tokenizer.json`, it does not
+ * throw but ends the process. It reports everything else itself.
  *
- * @param name what the file is called in messages
+ * @param name the name of the file in messages
  * @throws TorchError ERR_DATA
  */
 export function checkTokenizerJson(value: unknown, name: string): void {
   if (!isObject(value) || !isObject(value['model'])) {
     throw new TorchError(
       'ERR_DATA',
-      `${name}: this is no tokenizer.json of Hugging Face's tokenizers: it has no "model"`,
+      `${name}: this is not a tokenizer.json of Hugging Face's tokenizers: it has no "model"`,
     );
   }
   const model = value['model'];
@@ -22,7 +22,7 @@ export function checkTokenizerJson(value: unknown, name: string): void {
   if (isBpe && isObject(model['vocab']) && Array.isArray(model['merges'])) {
     checkMerges(model['vocab'], model['merges'], model['continuing_subword_prefix'], name);
   }
-  // A stack of its own, since a hostile file can nest deeper than calls can.
+  // An explicit stack, because a hostile file can nest deeper than the call stack.
   const parts = [value['normalizer'], value['pre_tokenizer'], value['decoder']];
   while (parts.length > 0) {
     const part = parts.pop();
@@ -40,7 +40,7 @@ function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Both spellings of merges: pairs `["a", "b"]`, and strings `"a b"` as older files have. */
+/** Both formats of merges: pairs `["a", "b"]`, and strings `"a b"` as in older files. */
 function checkMerges(vocab: JsonObject, merges: unknown[], prefix: unknown, name: string): void {
   const skip = typeof prefix === 'string' ? prefix.length : 0;
   const known = (token: string): boolean => Object.hasOwn(vocab, token);
@@ -53,7 +53,7 @@ function checkMerges(vocab: JsonObject, merges: unknown[], prefix: unknown, name
       throw new TorchError('ERR_DATA', `${name}: merge ${index}, ${shown}, ${reason}`);
     };
     if (pair?.length !== 2 || typeof left !== 'string' || typeof right !== 'string') {
-      return refuse('is no pair of tokens');
+      return refuse('is not a pair of tokens');
     }
     for (const token of [left, right, left + right.slice(skip)]) {
       if (!known(token))
@@ -70,7 +70,7 @@ function faultOfPart(part: JsonObject): string | null {
     case 'FixedLength':
       return part['length'] === 0 ? 'the pre-tokenizer FixedLength has length 0' : null;
     case 'Strip':
-      // As a normalizer, Strip has other fields and is harmless.
+      // As a normalizer, Strip has other fields and is safe.
       return typeof part['stop'] === 'number' && part['stop'] > 0
         ? 'the decoder Strip with "stop" above 0 fails on short tokens and is not supported'
         : null;

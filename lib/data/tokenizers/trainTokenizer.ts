@@ -10,49 +10,49 @@ import {
 import { findMerges } from './bpeMerges.js';
 import { nativeTokenizers } from './nativeTokenizers.js';
 
-/** How far the training of a tokenizer has come. */
+/** The progress of the training of a tokenizer. */
 export interface TokenizerProgress {
-  /** Going through the texts, or merging pairs of tokens. */
+  /** Reading the texts, or merging pairs of tokens. */
   readonly part: 'texts' | 'merges';
-  /** Texts seen, or tokens in the vocabulary. */
+  /** Number of texts read, or of tokens in the vocabulary. */
   readonly done: number;
-  /** Of how many: null for texts whose number is not known. */
+  /** Their total number, or null if the number of texts is not known. */
   readonly total: number | null;
 }
 
 /** Options of {@link trainBpe}. */
 export interface TrainBpeOptions {
   /**
-   * Tokens in the vocabulary: special tokens, 256 bytes, then merges. Default 8000. Fewer come out
-   * when the texts run out of frequent pairs.
+   * Number of tokens in the vocabulary: special tokens, 256 bytes, then merges. Default 8000. There
+   * are fewer if the texts run out of frequent pairs.
    */
   vocabSize?: number | undefined;
   /** How often a pair must occur to become a token. Default 2. */
   minFrequency?: number | undefined;
-  /** Tokens that text never gives, with ids from 0. Default `['<pad>', '<bos>', '<eos>']`. */
+  /** Tokens that texts never produce, with ids from 0. Default `['<pad>', '<bos>', '<eos>']`. */
   specialTokens?: readonly string[] | undefined;
-  /** Stops the work. */
+  /** Aborts the training. */
   signal?: AbortSignal | undefined;
-  /** Called now and then, not more than a hundred times a second. */
+  /** Called regularly, at most a hundred times a second. */
   onProgress?: ((progress: TokenizerProgress) => void) | undefined;
 }
 
 /** Options of {@link trainCharacters}. */
 export interface TrainCharactersOptions {
   /**
-   * The most tokens in the vocabulary: special tokens, 256 bytes, then the most frequent
+   * Maximum number of tokens in the vocabulary: special tokens, 256 bytes, then the most frequent
    * characters. Default: all characters of the texts.
    */
   vocabSize?: number | undefined;
-  /** Tokens that text never gives, with ids from 0. Default `['<pad>', '<bos>', '<eos>']`. */
+  /** Tokens that texts never produce, with ids from 0. Default `['<pad>', '<bos>', '<eos>']`. */
   specialTokens?: readonly string[] | undefined;
-  /** Stops the work. */
+  /** Aborts the training. */
   signal?: AbortSignal | undefined;
-  /** Called now and then, not more than a hundred times a second. */
+  /** Called regularly, at most a hundred times a second. */
   onProgress?: ((progress: TokenizerProgress) => void) | undefined;
 }
 
-/** Pad, bos and eos: the names that `findSpecialIds` finds, with pad 0 as in the seed. */
+/** Pad, bos and eos: names that `findSpecialIds` finds, with pad as id 0 as in the seed. */
 export const defaultSpecialTokens: readonly string[] = ['<pad>', '<bos>', '<eos>'];
 
 /** Texts, for example sentences; the order does not matter. */
@@ -60,14 +60,14 @@ export type Texts = Iterable<string> | AsyncIterable<string>;
 
 /**
  * Trains a byte-level BPE tokenizer and returns its `tokenizer.json`, which Hugging Face's
- * `tokenizers` load with the same ids in any language.
+ * `tokenizers` loads with the same ids in any programming language.
  *
- * Words are split as GPT-2 does and spelled in bytes, so that any text of any script, emoji and
- * line ends included, has tokens and decodes to exactly itself; nothing is ever unknown. Merges do
- * not hang on the order of the texts: equally frequent pairs are merged by lower ids.
+ * Words are split as in GPT-2 and spelled in bytes, so text in any script, including emoji and line
+ * ends, can be encoded and decodes to exactly itself; no character is unknown. Merges do not depend
+ * on the order of the texts: of equally frequent pairs, the one with lower ids is merged first.
  *
- * @throws TypeError, RangeError for what are no texts, and for a fault in the options, such as a
- *   vocabSize that leaves no room for the special tokens and the 256 bytes
+ * @throws TypeError, RangeError if `texts` is not an iterable of strings, and for invalid options,
+ *   such as a vocabSize too small for the special tokens and the 256 bytes
  */
 export async function trainBpe(texts: Texts, options?: TrainBpeOptions): Promise<string> {
   const owner = 'trainBpe';
@@ -117,11 +117,11 @@ export async function trainBpe(texts: Texts, options?: TrainBpeOptions): Promise
 
 /**
  * Makes a tokenizer of single characters and returns its `tokenizer.json`. Characters that are not
- * in the texts, or too rare for `vocabSize`, are spelled in bytes, so that here, too, every text
- * decodes to exactly itself.
+ * in the texts, or too rare for `vocabSize`, are spelled in bytes, so any text decodes to exactly
+ * itself, as with {@link trainBpe}.
  *
- * @throws TypeError, RangeError for what are no texts, and for a fault in the options, such as a
- *   vocabSize that leaves no room for the special tokens and the 256 bytes
+ * @throws TypeError, RangeError if `texts` is not an iterable of strings, and for invalid options,
+ *   such as a vocabSize too small for the special tokens and the 256 bytes
  */
 export async function trainCharacters(
   texts: Texts,
@@ -142,7 +142,7 @@ export async function trainCharacters(
   const counts = new Map<string, number>();
   await forEachText(owner, texts, pauser(signal, onProgress), (text) => {
     for (const letter of text) {
-      // A lone surrogate has no UTF-8: encoding will see U+FFFD in its place.
+      // A lone surrogate cannot be encoded as UTF-8, which replaces it with U+FFFD.
       const character = /^[\ud800-\udfff]$/.test(letter) ? '\ufffd' : letter;
       counts.set(character, (counts.get(character) ?? 0) + 1);
     }
@@ -168,7 +168,7 @@ function checkSpecialTokens(owner: string, given: readonly string[] | undefined)
   tokens.forEach((token, index) => {
     if (typeof token !== 'string' || token === '') {
       throw new TypeError(
-        `${owner}: specialTokens[${index}] must be a string that is not empty, got ${describe(token)}`,
+        `${owner}: specialTokens[${index}] must be a non-empty string, got ${describe(token)}`,
       );
     }
     if (tokens.indexOf(token) !== index) {
@@ -206,7 +206,7 @@ async function forEachText(
 
 type Pause = (progress: TokenizerProgress) => Promise<void>;
 
-/** Gives the event loop a turn whenever 10 ms have passed, so that a server stays responsive. */
+/** Yields to the event loop every 10 ms, so that a server stays responsive. */
 function pauser(signal: AbortSignal | undefined, onProgress: TrainBpeOptions['onProgress']): Pause {
   let last = performance.now();
   signal?.throwIfAborted();
@@ -273,12 +273,12 @@ function tokenizerJson(parts: TokenizerParts): string {
   return `${JSON.stringify(tokenizer, null, 2)}\n`;
 }
 
-/** Texts that can be gone through, now or later. @throws TypeError with the way out */
+/** Checks a sync or async iterable of texts. @throws TypeError with the fix */
 function checkTexts(owner: string, value: unknown): void {
   if (typeof value === 'string') {
-    // It would be taken for its characters.
+    // Iterating over it would yield its characters.
     throw new TypeError(
-      `${owner}: texts must be an iterable of texts, got ${describe(value)}; for a single one pass [text]`,
+      `${owner}: texts must be an iterable of texts, got ${describe(value)}; for a single text, pass [text]`,
     );
   }
   if (isIterable(value)) return;

@@ -1,18 +1,18 @@
 type JsonObject = Record<string, unknown>;
 
 /**
- * Notices characters of a text that a tokenizer does not know. One with an unknown token gives that;
- * a BPE tokenizer without one, and without tokens for all bytes, leaves them out without a trace.
+ * Detects characters of a text that a tokenizer does not know. A tokenizer with an unknown token
+ * produces it; a BPE tokenizer with neither that nor tokens for all bytes silently drops them.
  */
 export class UnknownCharacters {
-  /** The id of the unknown token; null without one. */
+  /** The id of the unknown token, or null if there is none. */
   readonly #id: number | null;
   /** Whether characters may be missing from the ids. */
   readonly #drops: boolean;
 
   /**
-   * @param json of the tokenizer
-   * @param idOf the id of a token, null where there is none
+   * @param json the `tokenizer.json`
+   * @param idOf returns the id of a token, or null if it has none
    */
   constructor(json: string, idOf: (token: string) => number | null) {
     const file = JSON.parse(json) as JsonObject;
@@ -31,7 +31,7 @@ export class UnknownCharacters {
   }
 }
 
-/** Whether bytes, which all characters consist of, are tokens. */
+/** Whether all bytes are tokens, so that any character can be encoded. */
 function hasAllBytes(file: JsonObject, model: JsonObject): boolean {
   const vocabulary = (model['vocab'] ?? {}) as JsonObject;
   if (model['byte_fallback'] === true && Object.hasOwn(vocabulary, '<0x00>')) return true;
@@ -39,7 +39,7 @@ function hasAllBytes(file: JsonObject, model: JsonObject): boolean {
   return Object.keys(vocabulary).filter((token) => [...token].length === 1).length >= 256;
 }
 
-/** White space, and marks that a normalizer strips from letters, are rightly left out. */
+/** Ignores white space, and marks that a normalizer strips from letters. */
 function hasCharacterOutside(text: string, offsets: readonly number[][]): boolean {
   const characters = [...text];
   const covered = new Uint8Array(characters.length);

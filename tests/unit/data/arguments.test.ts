@@ -93,8 +93,8 @@ describe('readPairs', () => {
     ['an empty path', () => readPairs('', columns), 'got the string ""'],
     ['a number', () => readPairs(any(5), columns), 'got 5'],
     ['a web address', () => readPairs(new URL('https://a.b/c'), columns), 'download it first'],
-    ['bare bytes', () => readPairs(any(bytes[0]), columns), 'to read these bytes pass [bytes]'],
-    ['chunks of text', () => readPairs(any(['en,de\n']), columns), 'must give Uint8Array chunks'],
+    ['bare bytes', () => readPairs(any(bytes[0]), columns), 'to read these bytes, pass [bytes]'],
+    ['chunks of text', () => readPairs(any(['en,de\n']), columns), 'must yield Uint8Array chunks'],
     [
       'no options',
       () => readPairs(bytes, any()),
@@ -116,7 +116,7 @@ describe('training of tokenizers', () => {
       refuses([
         ['undefined', of(undefined), `${train.name}: texts must be an iterable of strings`],
         ['a function', of(() => ['a']), 'got the function'],
-        ['a text', of('a text'), 'got the string "a text"; for a single one pass [text]'],
+        ['a text', of('a text'), 'got the string "a text"; for a single text, pass [text]'],
         ['a list with a hole', of(sparse), 'text 1 must be a string, got undefined'],
         ['pairs', of([{ src: 'a', tgt: 'b' }]), 'text 0 must be a string, got an Object'],
         ['signal 5', of(['a'], { signal: 5 }), 'signal must be an AbortSignal, got 5'],
@@ -198,7 +198,7 @@ describe('special ids', () => {
       () => describeSpecialIds({ ...findSpecialIds(tokenizer), eos: any(Symbol('s')) }),
       'special.eos must be an integer, got a symbol',
     ],
-    ['null', () => describeSpecialIds(any(null)), 'special must be what findSpecialIds gives'],
+    ['null', () => describeSpecialIds(any(null)), 'special must be the result of findSpecialIds'],
     ['no ids', () => frame(any(), { pad: 0, bos: 1, eos: 2 }), 'frame: ids must be an array'],
     ['no bos and eos', () => frame([3], any()), 'frame: specialIds must be'],
   ]);

@@ -115,7 +115,7 @@ describe('a path that leads to something else', () => {
     mkdirSync(folder);
     await expect(Tokenizer.fromFile(folder)).rejects.toMatchObject({
       code: 'ERR_DATA',
-      message: `${folder}: it is a folder; give the tokenizer.json in it`,
+      message: `${folder}: it is a folder; pass the tokenizer.json in it`,
     });
     const path = join(written('x'), 'tokenizer.json');
     await expect(Tokenizer.fromFile(path)).rejects.toMatchObject({

@@ -331,7 +331,7 @@ describe('a dataset', () => {
     const make = (src: number[], tgt: number[]) =>
       new TranslationDataset([{ src, tgt, row: 1 }], { specialIds, vocabSize: 10 });
     expect(() => make([1, 10, 2], [1, 2])).toThrow(
-      /pairs\[0\]\.src has the id 10; ids go from 0 to 9/,
+      /pairs\[0\]\.src has the id 10; ids range from 0 to 9/,
     );
     expect(() => make([1, 2], [1, -1, 2])).toThrow(
       /pairs\[0\]\.tgt has the id -1; .* \(at position 1, row 1\)/,

@@ -176,7 +176,7 @@ describe('batches of so many tokens', () => {
     [
       'batchSize too',
       { tokens: 9, batchSize: 50 },
-      'batches: batchSize and tokens exclude each other, got 50 and 9',
+      'batches: batchSize and tokens are mutually exclusive, got 50 and 9',
     ],
   ])('refuse %s', (_, options, message) => {
     expect(() => batches(datasetOfLengths([1]), options)).toThrow(message);

@@ -293,7 +293,9 @@ describe('bytes that are no UTF-8', () => {
 
   test('at the end of the file, within a character, are refused', async () => {
     const cut = Buffer.from('src,tgt\na,中').subarray(0, -1);
-    expect(await faultOf(cut, {}, 1)).toMatch(/row 1 \(line 2\).*within a character.*offset 10\)/);
+    expect(await faultOf(cut, {}, 1)).toMatch(
+      /row 1 \(line 2\).*within a UTF-8 character.*offset 10\)/,
+    );
   });
 
   test.each([

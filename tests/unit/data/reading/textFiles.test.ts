@@ -176,7 +176,7 @@ describe('joined files', () => {
     ['a second header with a byte order mark', `${first}\ufeffen,de\nc,d\n`],
   ])('%s is no pair', async (_name, content) => {
     await expect(pairsOf(content)).rejects.toThrow(
-      /row 2 \(line 3\) has the header once more, as where files were joined/,
+      /row 2 \(line 3\) has the header again, as in concatenated files/,
     );
     const { pairs, report } = await pairsOf(content, { onMalformed: 'skip' });
     expect(pairs).toEqual([

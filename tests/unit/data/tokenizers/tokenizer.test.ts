@@ -153,11 +153,11 @@ describe('merges', () => {
         ['a', 'b'],
         ['a', 'b', 'ab'],
       ],
-      /merge 1, \["a","b","ab"\], is no pair/,
+      /merge 1, \["a","b","ab"\], is not a pair/,
     ],
-    ['of three in a string', ['a b', 'a  b'], /merge 1, "a {2}b", is no pair/],
-    ['that are no strings', [[1, 2]], /merge 0, \[1,2\], is no pair/],
-    ['that are nothing', [null], /merge 0, null, is no pair/],
+    ['of three in a string', ['a b', 'a  b'], /merge 1, "a {2}b", is not a pair/],
+    ['that are no strings', [[1, 2]], /merge 0, \[1,2\], is not a pair/],
+    ['that are nothing', [null], /merge 0, null, is not a pair/],
     ['of an unknown token', [['a', 'z']], /merge 0.*the token "z", which is not in the vocab/],
     ['into an unknown token', [['b', 'a']], /merge 0.*the token "ba", which is not in the vocab/],
   ])('%s are refused with their index', (_, merges, message) => {
@@ -249,8 +249,8 @@ describe('a file', () => {
 
   test.each([
     ['no JSON', '{"version"', /not valid JSON/],
-    ['another JSON', '{"vocab": {}}', /no tokenizer\.json.*no "model"/],
-    ['an array', '[]', /no tokenizer\.json/],
+    ['another JSON', '{"vocab": {}}', /not a tokenizer\.json.*no "model"/],
+    ['an array', '[]', /not a tokenizer\.json/],
     ['a model without a vocabulary', '{"model": {"type": "BPE"}}', /not a tokenizer: /],
     [
       'an unknown part',
