@@ -1,4 +1,4 @@
-/** Where the batches of an epoch come from. */
+/** Sources of the batches of an epoch. */
 import { TranslationDataset } from '../data/dataset.js';
 import { describe, isIterable } from '../runtime/arguments.js';
 import type { Batch } from '../data/batching/batch.js';
@@ -9,15 +9,15 @@ import { checkBatch } from './steps/checkBatch.js';
 export type BatchIterable = Iterable<Batch> | AsyncIterable<Batch>;
 
 /**
- * Batches for any number of epochs: `batches(dataset, …)`, which with `shuffle` have an order of
- * their own in each; an array, whose order stays, or another iterable that can be run through again;
- * or a function of the epoch (counted from 1) that returns one of these.
+ * Batches for any number of epochs: `batches(dataset, …)`, which with `shuffle` are reordered in each
+ * epoch; an array, whose order is fixed, or another iterable that can be iterated repeatedly; or a
+ * function of the epoch (counted from 1) that returns one of these.
  */
 export type BatchSource = BatchIterable | ((epoch: number) => BatchIterable);
 
 /**
- * @param name of the parameter or option: `'validation'`
- * @throws TypeError for what is no source of batches, with the way out for a dataset
+ * @param name name of the parameter or option, such as `'validation'`
+ * @throws TypeError if `source` is not a source of batches; for a dataset the message includes the fix
  */
 export function checkBatchSource(owner: string, name: string, source: unknown): void {
   if (typeof source !== 'function') checkIterable(owner, name, source);
@@ -25,15 +25,15 @@ export function checkBatchSource(owner: string, name: string, source: unknown): 
 
 function checkIterable(owner: string, name: string, value: unknown, given = ''): void {
   if (isIterable(value) && !(value instanceof TranslationDataset)) return;
-  const wayOut =
+  const fix =
     value instanceof TranslationDataset
-      ? '; put it in batches: batches(dataset, { shuffle: true })'
+      ? '; split it into batches: batches(dataset, { shuffle: true })'
       : value instanceof Promise
         ? '; await it first'
         : '';
   throw new TypeError(
     `${owner}: ${name} must be an iterable of batches or a function that returns one, ` +
-      `got ${given}${describe(value)}${wayOut}`,
+      `got ${given}${describe(value)}${fix}`,
   );
 }
 
@@ -43,12 +43,12 @@ export class BatchReader {
   readonly #owner: string;
   readonly #name: string;
   #taken = 0;
-  /** How many there are, where the source says so (`length`). */
+  /** Number of batches, if the source has a `length`; null otherwise. */
   readonly length: number | null;
 
   /**
-   * @param name of the parameter or option that the source came in
-   * @throws TypeError if the source gives nothing to iterate over
+   * @param name name of the parameter or option that holds the source
+   * @throws TypeError if the source is not iterable
    */
   constructor(owner: string, name: string, source: BatchSource, epoch: number) {
     checkBatchSource(owner, name, source);
@@ -63,14 +63,14 @@ export class BatchReader {
       Symbol.asyncIterator in batches
         ? batches[Symbol.asyncIterator]()
         : batches[Symbol.iterator]();
-    // Behind the iterator: passes may differ in their length.
+    // Read after the iterator is created: passes may differ in length.
     const { length } = batches as { length?: unknown };
     this.length = typeof length === 'number' ? length : null;
   }
 
   /**
-   * The next `count` batches, fewer at the end, none behind it.
-   * @throws TypeError, RangeError for what is no batch
+   * Returns the next `count` batches: fewer at the end, none after it.
+   * @throws TypeError, RangeError if an item is not a batch
    */
   async take(count: number): Promise<Batch[]> {
     const taken: Batch[] = [];
@@ -83,7 +83,7 @@ export class BatchReader {
     return taken;
   }
 
-  /** Tells the source that no more batches are wanted, so that it can close its files. */
+  /** Closes the iterator, so that the source can close its files. */
   async close(): Promise<void> {
     await this.#iterator.return?.();
   }

@@ -1,4 +1,4 @@
-/** Checks at the doors of the trainer. */
+/** Checks of the trainer's arguments. */
 import { checkTokenizer } from '../data/tokenizers/tokenizer.js';
 import { Optimizer } from '../optim/optimizer.js';
 import { Adam } from '../optim/adam.js';
@@ -44,12 +44,12 @@ const optionNames = [
   'reporter',
 ];
 
-/** @throws TypeError, RangeError for options out of range */
+/** @throws TypeError, RangeError if an option is invalid */
 export function checkTrainerOptions(options: TrainerOptions): void {
   const owner = 'Trainer';
   checkRequiredOptions(owner, options, optionNames, 'specialIds');
   const { learningRate, warmup, schedule, optimizer, accumulate, clip, nonFinite } = options;
-  // Their fit to the vocabulary is checked with the model.
+  // Whether they fit the vocabulary is checked with the model.
   checkObject(owner, 'specialIds', options.specialIds, '{ pad, bos, eos }');
   if (learningRate !== undefined) checkPositive(owner, 'learningRate', learningRate);
   if (warmup !== undefined) checkInteger(owner, 'warmup', warmup, 0);
@@ -57,7 +57,7 @@ export function checkTrainerOptions(options: TrainerOptions): void {
     const expected = 'a function of the step such as noam({ dModel })';
     checkFunction(owner, 'schedule', schedule, expected);
     if (learningRate !== undefined || warmup !== undefined) {
-      throw new TypeError(`${owner}: give either schedule, or learningRate and warmup`);
+      throw new TypeError(`${owner}: pass either schedule, or learningRate and warmup`);
     }
   }
   if (optimizer !== undefined) checkOptimizer(owner, optimizer);
@@ -74,13 +74,13 @@ function checkTrainingDType(owner: string, { dtype, optimizer }: TrainerOptions)
   if (dtype !== 'float16') {
     throw new TypeError(
       `${owner}: dtype must be 'float32', 'bfloat16' or 'float16', got ${describe(dtype)}; ` +
-        "other formats are the model's own: model.to({ dtype })",
+        'for any other dtype, convert the model: model.to({ dtype })',
     );
   }
   if (optimizer !== undefined && !(optimizer instanceof Adam)) {
     throw new TypeError(
       `${owner}: dtype 'float16' scales the loss, which only Adam and AdamW can undo; ` +
-        "give one of them as optimizer, none, or dtype 'bfloat16'",
+        "pass one of them as optimizer, omit optimizer, or use dtype 'bfloat16'",
     );
   }
 }
@@ -99,12 +99,10 @@ function checkGraphs(owner: string, options: TrainerOptions): void {
           ? 'an optimizer other than Adam and AdamW'
           : null;
   if (obstacle === null) return;
-  throw new TypeError(
-    `${owner}: graphs cannot record steps with ${obstacle}; leave one of them out`,
-  );
+  throw new TypeError(`${owner}: graphs cannot record steps with ${obstacle}; omit one of them`);
 }
 
-/** What the trainer writes and tells. */
+/** Checks the options for what the trainer writes and reports. */
 function checkReports(owner: string, options: TrainerOptions): void {
   const { out, overwrite, tokenizer, columns, samples, reporter } = options;
   if (out !== undefined) checkPath(owner, 'out', out);
@@ -135,7 +133,7 @@ function checkOptimizer(owner: string, optimizer: unknown): void {
   checkNonNegative(owner, 'optimizer.lr', (optimizer as TrainingOptimizer).lr);
 }
 
-/** @throws TypeError, RangeError for what `Trainer.fit` cannot work with, or while it works */
+/** @throws TypeError, RangeError if an argument of `Trainer.fit` is invalid, or while a fit is running */
 export function checkFitArguments(train: unknown, options: FitOptions, running: boolean): void {
   const owner = 'Trainer.fit';
   checkBatchSource(owner, 'train', train);
@@ -148,17 +146,17 @@ export function checkFitArguments(train: unknown, options: FitOptions, running: 
   }
 }
 
-/** An optimizer of another model would train nothing, without a word. */
+/** An optimizer for another model would silently train nothing. */
 export function checkParameters(optimizer: unknown, parameters: readonly Tensor[]): void {
   if (!(optimizer instanceof Optimizer)) return;
   const own = new Set(parameters);
   if (optimizer.parameters().some((parameter) => own.has(parameter))) return;
   throw new TypeError(
-    'Trainer: optimizer has no trainable parameter of the model; make it with model.parameters()',
+    'Trainer: optimizer has no trainable parameter of the model; create it with model.parameters()',
   );
 }
 
-/** The schedule; null where the optimizer keeps the rate that it came with. */
+/** The schedule; null if the optimizer keeps its own learning rate. */
 export function scheduleOf(options: TrainerOptions): Schedule | null {
   const { schedule, learningRate, optimizer } = options;
   if (schedule !== undefined) return schedule;

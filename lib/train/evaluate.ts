@@ -1,4 +1,4 @@
-/** Validation: the loss of data that is not trained on. */
+/** Validation: the loss on data that is not used for training. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { checkModel } from '../nn/model/checkModel.js';
 import { isPackable, type Transformer } from '../nn/model/transformer.js';
@@ -21,40 +21,41 @@ import { numbersLater } from './steps/numbersLater.js';
 
 /** Options of {@link evaluate}. */
 export interface EvaluateOptions {
-  /** The id in the targets that is no target. */
+  /** The padding id, which is not counted as a target. */
   pad: number;
-  /** Handed to the source; default 1. */
+  /** Passed to the source; default 1. */
   epoch?: number;
-  /** Stops after the current batch; the result then says `complete: false`. */
+  /** Stops after the current batch; the result then has `complete: false`. */
   signal?: AbortSignal;
   /**
-   * Called with the numbers of the rows of a batch that are longer than the model's tables of
-   * positions; they are left out then. Default: such a row is an error.
+   * Called with the numbers of the rows of a batch that are longer than the model's position tables;
+   * these rows are skipped. Default: such a row is an error.
    */
   onLongRows?: (rows: readonly number[]) => void;
-  /** Called after each batch with its mean loss, and the means so far. */
+  /** Called after each batch with its mean loss and the result so far. */
   onBatch?: (batch: { index: number; loss: number; tokens: number }, soFar: Evaluation) => void;
 }
 
-/** What {@link evaluate} finds. */
+/** The result of {@link evaluate}. */
 export interface Evaluation {
-  /** Mean over all target tokens; NaN without any. */
+  /** Mean over all target tokens; NaN if there are none. */
   readonly loss: number;
-  /** Target tokens, padding left out. */
+  /** Number of target tokens, excluding padding. */
   readonly tokens: number;
-  /** Batches that were looked at, those without a target token included. */
+  /** Number of batches evaluated, including those without a target token. */
   readonly batches: number;
-  /** How many batches there are in all, where the source says so. */
+  /** Total number of batches, if the source reports it; null otherwise. */
   readonly expectedBatches: number | null;
-  /** False if the signal stopped it. */
+  /** False if the signal stopped the evaluation. */
   readonly complete: boolean;
 }
 
 /**
  * Computes the token-mean loss in eval mode and without gradients, then restores the mode of each
- * part of the model. Between the batches the event loop gets a turn.
+ * module of the model. It yields to the event loop between batches.
  *
- * @throws TypeError, RangeError for a fault in the arguments, or what is no batch
+ * @throws TypeError, RangeError if an argument is invalid, or if the source yields something that is
+ *   not a batch
  */
 export async function evaluate(
   model: Transformer,
@@ -111,7 +112,7 @@ export async function evaluate(
         return { lossSum: numbersOf(lossSum), tokens: batch.ntokens };
       });
       const isLast = outcome === null;
-      // A GPU has this batch to work on while the loss of the one before is read.
+      // A GPU computes this batch while the loss of the previous one is read.
       if (isOnGpu) [pending, outcome] = [outcome, pending];
       await take(outcome);
       if (isLast) return state(true);
@@ -125,7 +126,7 @@ export async function evaluate(
   }
 }
 
-/** On the CPU at once: it is there. */
+/** Reads the values immediately on the CPU, where they are already computed. */
 async function numbersOf(tensor: Tensor): Promise<number[]> {
   return tensor.device === 'cpu'
     ? Promise.resolve(tensor.toArray() as number[])

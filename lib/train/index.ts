@@ -1,4 +1,4 @@
-/** Training: the loop, its figures and its reports. */
+/** Training: the loop, its metrics and its reports. */
 export type { BatchIterable, BatchSource } from './batchSource.js';
 export { evaluate, type EvaluateOptions, type Evaluation } from './evaluate.js';
 export {

@@ -1,18 +1,19 @@
-/** Rows that a model has no positions for. */
+/** Rows that are longer than a model's position tables. */
 import { makeBatch, type Batch } from '../data/batching/batch.js';
 import type { TokenPair } from '../data/pairs.js';
 import { sourceLimit, targetLimit } from '../decode/positionLimit.js';
 import type { Transformer } from '../nn/model/transformer.js';
 import type { Tensor } from '../tensor/tensor.js';
 
-/** A batch without the rows that are too long; null: all of them are. */
+/** A batch without the rows that are too long. */
 export interface ShortRows {
+  /** Null if all rows are too long. */
   readonly batch: Batch | null;
-  /** The numbers of the rows that were left out. */
+  /** The numbers of the rows that were removed. */
   readonly leftOut: readonly number[];
 }
 
-/** @param pad the id that fills the shorter sequences up */
+/** @param pad the id that pads the shorter sequences */
 export function withoutLongRows(model: Transformer, batch: Batch, pad: number): ShortRows {
   const [source, target] = [sourceLimit(model), targetLimit(model)];
   const [sourceWidth = 0, targetWidth = 0] = [batch.src.shape[1], batch.tgt.shape[1]];

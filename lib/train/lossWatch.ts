@@ -1,19 +1,19 @@
-/** Steps in a row whose loss is that high before something is said: one may be bad luck. */
+/** Consecutive steps with a high loss before a warning: a single one may be an outlier. */
 const patience = 10;
 
-/** Notices once that a loss has exploded: it is far above what guessing gives. */
+/** Warns once when the loss has exploded, that is, is far above the loss of uniform guessing. */
 export class LossWatch {
   readonly #guessing: number;
   #high = 0;
-  #hasSpoken = false;
+  #hasWarned = false;
 
-  /** @param vocabSize how many tokens there are to guess from */
+  /** @param vocabSize number of tokens in the vocabulary */
   constructor(vocabSize: number) {
     this.#guessing = Math.log(vocabSize);
   }
 
   /**
-   * Takes the loss of a step.
+   * Records the loss of a step.
    * @returns a warning, or null
    */
   step(loss: number): string | null {
@@ -21,7 +21,7 @@ export class LossWatch {
     return this.#high < patience ? null : this.#warning(loss);
   }
 
-  /** Takes the loss of an epoch, which may have few steps. @returns a warning, or null */
+  /** Records the loss of an epoch, which may have few steps. @returns a warning, or null */
   epoch(loss: number): string | null {
     return this.#isHigh(loss) ? this.#warning(loss) : null;
   }
@@ -31,10 +31,10 @@ export class LossWatch {
   }
 
   #warning(loss: number): string | null {
-    if (this.#hasSpoken) return null;
-    this.#hasSpoken = true;
+    if (this.#hasWarned) return null;
+    this.#hasWarned = true;
     return (
-      `warning: the loss is ${loss.toFixed(2)}, and guessing gives ${this.#guessing.toFixed(2)}: it has ` +
+      `warning: the loss is ${loss.toFixed(2)}, but guessing gives ${this.#guessing.toFixed(2)}: it has ` +
       'exploded. Try a smaller learningRate, a warmup or clip'
     );
   }

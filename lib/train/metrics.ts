@@ -1,15 +1,15 @@
-/** The figures that training keeps: token means and the best epoch. */
+/** Training metrics: token means and the best epoch. */
 import { checkInteger, checkNumber, checkObject } from '../runtime/arguments.js';
 
-/** The mean loss of a token over batches of different size. */
+/** The mean loss per token over batches of different sizes. */
 export class TokenMean {
   #lossSum = 0;
   #tokens = 0;
 
   /**
    * @param lossSum the batch's loss, summed over its tokens
-   * @param tokens how many target tokens it has
-   * @throws TypeError, RangeError for what is no number, and for a count that is none
+   * @param tokens number of target tokens in the batch
+   * @throws TypeError, RangeError if `lossSum` is not a number, or `tokens` is not a count
    */
   add(lossSum: number, tokens: number): void {
     checkNumber('TokenMean.add', 'lossSum', lossSum);
@@ -39,14 +39,14 @@ export interface BestEpoch {
 
 /**
  * Picks the best epoch by its token-mean loss. A loss that is not finite is never best; of equal
- * losses the earlier epoch stays.
+ * losses, the earlier epoch is kept.
  */
 export class BestModel {
   #best: BestEpoch | null;
 
   /**
    * @param best from an earlier run that is continued; default none
-   * @throws TypeError, RangeError for what is no epoch and loss
+   * @throws TypeError, RangeError if `best` has no valid epoch and loss
    */
   constructor(best: BestEpoch | null = null) {
     if (best !== null) {
@@ -63,11 +63,11 @@ export class BestModel {
   }
 
   /**
-   * Takes an epoch's loss; true if it is the new best.
+   * Records an epoch's loss; returns true if it is the new best.
    *
    * @param epoch counts from 1
-   * @param loss of validation, the token mean; it may be NaN
-   * @throws TypeError, RangeError for what is no epoch or no number
+   * @param loss validation loss, the token mean; it may be NaN
+   * @throws TypeError, RangeError if `epoch` is not a positive integer or `loss` is not a number
    */
   consider(epoch: number, loss: number): boolean {
     checkInteger('BestModel.consider', 'epoch', epoch, 1);
@@ -77,7 +77,7 @@ export class BestModel {
     return true;
   }
 
-  /** Whether an epoch with this loss would be the new best. @throws TypeError for what is not a number */
+  /** Whether an epoch with this loss would be the new best. @throws TypeError if it is not a number */
   isBetter(loss: number): boolean {
     checkNumber('BestModel.isBetter', 'loss', loss);
     return Number.isFinite(loss) && (this.#best === null || loss < this.#best.loss);

@@ -1,17 +1,17 @@
-/** Translations that are shown while a model is trained. */
+/** Sample translations shown during training. */
 import { maxTextLength } from '../data/text.js';
 import { targetLimit } from '../decode/positionLimit.js';
 import { TextTooLongError, type Translator } from '../decode/translator.js';
 
-/** Characters of a text that are shown. */
+/** Maximum number of characters shown of a text. */
 const shown = 120;
 
 /**
- * Translates each text and reports it in one line. A text that cannot be translated is reported, too:
- * it is worth no training.
+ * Translates each text and reports it in one line. A text that cannot be translated is also reported,
+ * rather than ending the training.
  *
- * A young model repeats itself up to the longest output, so outputs have at most twice the tokens of
- * the text and ten more.
+ * A barely trained model repeats itself up to the maximum length, so outputs are limited to twice the
+ * tokens of the text plus ten.
  */
 export async function showSamples(
   translator: Translator,
@@ -27,7 +27,7 @@ export async function showSamples(
       say(`  ${shortened(text)} → ${shortened(output)}`);
     } catch (error) {
       if (signal?.aborted === true) return;
-      say(`  ${shortened(text)}: left out, ${reasonOf(error)}`);
+      say(`  ${shortened(text)}: skipped, ${reasonOf(error)}`);
     }
   }
 }
@@ -36,10 +36,10 @@ function reasonOf(error: unknown): string {
   if (!(error instanceof TextTooLongError)) return (error as Error).message;
   return error.tokens === null
     ? 'it has too many characters'
-    : `it has ${error.tokens} tokens (with bos and eos), the model takes ${error.limit}`;
+    : `it has ${error.tokens} tokens (with bos and eos), but the model's limit is ${error.limit}`;
 }
 
-/** What a model writes early on may hold anything, control codes of the terminal too. */
+/** The output of a barely trained model may contain anything, even terminal control codes. */
 function shortened(text: string): string {
   const characters = [...text.slice(0, 2 * shown + 2).replace(/\p{Cc}+/gu, ' ')];
   return characters.length > shown

@@ -44,32 +44,32 @@ interface EpochTraining {
   readonly seconds: number;
   readonly emptyBatches: number;
   readonly skippedSteps: number;
-  /** Whether all batches were seen. */
+  /** Whether all batches were processed. */
   readonly complete: boolean;
 }
 
 /**
- * Trains a translation model: cross-entropy by token, Adam, validation after each epoch, the best
- * model kept.
+ * Trains a translation model with token-level cross-entropy and Adam, validates after each epoch and
+ * keeps the best model.
  *
  * ```ts
  * const trainer = new Trainer(model, { specialIds, tokenizer, out: 'runs/a' });
  * await trainer.fit(trainBatches, { validation: validationBatches, epochs: 10 });
  * ```
  *
- * The event loop gets its turn in every step (backward pass and optimizer run off it), and each
- * step leaves the number of live tensors as it was.
+ * Every step yields to the event loop (the backward pass and the optimizer run on other threads), and
+ * leaves the number of live tensors unchanged.
  */
 export class Trainer {
-  /** The model that is trained; it stays the caller's own. */
+  /** The model being trained; the caller still owns it. */
   readonly model: Transformer;
-  /** The optimizer given, or the trainer's own Adam. */
+  /** The `optimizer` option, or the trainer's own Adam. */
   readonly optimizer: TrainingOptimizer;
-  /** Losses so far, over all calls of {@link fit}. */
+  /** Losses so far, over all calls to {@link fit}. */
   readonly history: History = { steps: [], validationBatches: [], epochs: [] };
   readonly #options: TrainerOptions;
   readonly #parameters: Tensor[];
-  /** Null: the optimizer keeps the rate that it came with. */
+  /** Null if the optimizer keeps its own learning rate. */
   readonly #schedule: Schedule | null;
   readonly #accumulate: number;
   readonly #ownOptimizer: Adam | null;
@@ -81,12 +81,12 @@ export class Trainer {
   #epoch = 0;
   #step = 0;
   #fitting = false;
-  /** Puts the model into the modes of the latest epoch; null before the first. */
+  /** Restores the modules' modes of the latest epoch; null before the first. */
   #restoreModes: (() => void) | null = null;
-  /** Asked once an epoch: between epochs a model may get hooks or other modules. */
+  /** Checked once per epoch: hooks or modules may be replaced between epochs. */
   #packs = false;
 
-  /** @throws TypeError, RangeError for what is no model, and for options out of range */
+  /** @throws TypeError, RangeError if `model` is not a Transformer or an option is invalid */
   constructor(model: Transformer, options: TrainerOptions) {
     checkModel('Trainer', model);
     checkTrainerOptions(options);
@@ -95,7 +95,7 @@ export class Trainer {
     if (tokenizer !== undefined) checkTokenizerFits('Trainer', tokenizer, vocabSize);
     checkSpecialIds(options.specialIds, vocabSize, 'Trainer');
     this.#lossWatch = new LossWatch(vocabSize);
-    // Better now than after the first epoch.
+    // Fail now rather than after the first epoch.
     if (options.out !== undefined) structureOf('Trainer', model);
     this.model = model;
     this.#options = options;
@@ -112,19 +112,19 @@ export class Trainer {
   }
 
   /**
-   * Trains for `epochs` more epochs. A second call goes on where the first ended.
+   * Trains for `epochs` more epochs. A second call continues where the first ended.
    *
-   * A model in eval mode is put into training mode. If only parts of it are in eval mode, they stay in
-   * it: `model.train(); model.encoder.eval()` trains the encoder without dropout. Freezing its weights
-   * is another matter, `requiresGrad: false`. Validation and samples run in eval mode and restore the
-   * mode of each part.
+   * A model in eval mode is put into training mode. If only some modules are in eval mode, they
+   * remain so: `model.train(); model.encoder.eval()` trains the encoder without dropout. To freeze its
+   * weights, set `requiresGrad` to false. Validation and samples run in eval mode and restore the mode
+   * of each module.
    *
    * @param train batches of each epoch
-   * @throws TypeError, RangeError for a fault in the arguments, what is no batch, or while another
-   *   `fit` of this trainer is running
-   * @throws TorchError ERR_NON_FINITE for a loss or gradient that is not finite (option
-   *   `nonFinite`), ERR_CHECKPOINT if `out` has not enough room or another training writes to it,
-   *   before the first step; or at the end if the last state could not be saved
+   * @throws TypeError, RangeError if an argument is invalid, if a source yields something that is not
+   *   a batch, or if another `fit` of this trainer is running
+   * @throws TorchError ERR_NON_FINITE if a loss or gradient is not finite (option `nonFinite`);
+   *   ERR_CHECKPOINT before the first step if the disk of `out` has too little space or another
+   *   training run uses `out`, or at the end if the last state could not be saved
    */
   async fit(train: BatchSource, options: FitOptions): Promise<FitResult> {
     checkFitArguments(train, options, this.#fitting);
@@ -144,7 +144,7 @@ export class Trainer {
   async #fit(train: BatchSource, { epochs, validation, signal }: FitOptions): Promise<FitResult> {
     const lastEpoch = this.#epoch + epochs;
     const stepsBefore = this.#step;
-    // Stopped already: no reason to remove an earlier run's models.
+    // Already aborted: do not remove an earlier run's models.
     if (this.#epoch === 0 && this.#step === 0 && signal?.aborted !== true) {
       await this.#folder?.prepare(this.#options.overwrite ?? false, {
         weights: weightBytes(this.model),
@@ -162,7 +162,7 @@ export class Trainer {
           validation === undefined ? null : await this.#validate(validation, lastEpoch, signal);
         await this.#finishEpoch(training, validated, lastEpoch, signal);
       }
-      // Without a step there is nothing new, and an older `last/` may be worth more.
+      // Without a step there is nothing new to save, and an older `last/` must be kept.
       if (signal?.aborted === true && this.#step > stepsBefore) await this.#saveLast();
       this.#saver?.refuseFailure(this.#step);
     } catch (error) {
@@ -181,7 +181,7 @@ export class Trainer {
     };
   }
 
-  /** One pass over the training data, or as far as the signal lets it. */
+  /** One pass over the training data, or less if the signal is aborted. */
   async #train(
     source: BatchSource,
     steps: Steps,
@@ -232,7 +232,7 @@ export class Trainer {
         await nextTurn();
       }
     } finally {
-      // After an abort or an error: a step that was taken counts.
+      // After an abort or an error, steps already taken still count.
       for (const outcome of await steps.finish().catch(() => [])) {
         if (outcome.kind === 'taken') this.#record(outcome, epoch, mean);
       }
@@ -250,8 +250,8 @@ export class Trainer {
   }
 
   /**
-   * Parts in eval mode beside others in training mode are meant so. A model wholly in eval mode was
-   * loaded, or used for something else since the last epoch.
+   * If only some modules are in eval mode, that is intended. A model entirely in eval mode was loaded,
+   * or used for something else since the last epoch.
    */
   #enterTraining(): void {
     if (isInEvalMode(this.model)) {
@@ -277,7 +277,7 @@ export class Trainer {
     if (warning !== null) this.#reporter?.message(warning);
   }
 
-  /** With our own kind of optimizer a step on a GPU need not be waited for, and can be scaled. */
+  /** With Adam, steps on a GPU can be queued without waiting, and the loss can be scaled. */
   #makeSteps(): Steps {
     const { specialIds, dtype = 'float32', clip = Infinity } = this.#options;
     const { nonFinite, graphs = false } = this.#options;
@@ -299,7 +299,7 @@ export class Trainer {
         return new CapturedSteps({ ...settings, optimizer }, stopsAtFault, recordGraph);
       }
       this.#reporter?.message(
-        'graphs: the CUDA kernels that record them are not open (`npx torchformer doctor`)',
+        'graphs: the CUDA kernels that record them are not available (`npx torchformer doctor`)',
       );
     }
     return (isOnGpu || dtype === 'float16') && optimizer instanceof Adam
@@ -319,7 +319,7 @@ export class Trainer {
       pad: this.#options.specialIds.pad,
       epoch,
       ...(signal === undefined ? {} : { signal }),
-      // The epoch's training would be lost with an error.
+      // An error would lose the epoch's training.
       onLongRows: (rows) => longRows.push(...rows),
       onBatch: ({ index, loss, tokens }, soFar) => {
         this.history.validationBatches.push({ epoch, batch: index, loss, tokens });
@@ -368,7 +368,7 @@ export class Trainer {
     if (validated === null || validated.complete) await this.#showSamples(signal);
   }
 
-  /** Saves the model if it is the best so far; one that cannot be saved is not, since it is lost. */
+  /** Saves the model if it is the best so far; a model that cannot be saved does not count as best. */
   async #keepBest(loss: number, losses: EpochLosses): Promise<boolean> {
     if (!this.#best.isBetter(loss)) return false;
     const saved = await this.#saver?.saveBest(this.model, this.#saveOptions(losses));
@@ -416,18 +416,18 @@ export class Trainer {
     }
     throw new TorchError(
       'ERR_NON_FINITE',
-      `Trainer.fit: ${fault} in ${place}; the step was not taken, the model is as after step ` +
+      `Trainer.fit: ${fault} in ${place}; the step was not taken, so the model is as it was after step ` +
         `${this.#step}. Try a smaller learningRate, a warmup or clip, or pass nonFinite: 'skip'`,
     );
   }
 
-  /** Frees the state of the trainer's own optimizer and all gradients; the model stays. */
+  /** Frees the state of the trainer's own optimizer and all gradients, but not the model. */
   dispose(): void {
     this.optimizer.zeroGrad();
     this.#ownOptimizer?.dispose();
   }
 
-  /** {@link Trainer.dispose} at the end of a block: `using trainer = new Trainer(…)`. */
+  /** Calls {@link Trainer.dispose} at the end of a block: `using trainer = new Trainer(…)`. */
   [Symbol.dispose](): void {
     this.dispose();
   }
@@ -441,7 +441,7 @@ function noBatches(epoch: number): Error {
   return new TypeError(
     `Trainer.fit: there is no batch in epoch ${epoch}` +
       (epoch > 1
-        ? '; an iterator can be run through only once: pass a function that makes one for each epoch'
+        ? '; an iterator can be consumed only once: pass a function that returns one for each epoch'
         : ''),
   );
 }

@@ -2,12 +2,12 @@ import type { Schedule } from '../optim/schedule.js';
 import { checkInteger, checkPositive } from '../runtime/arguments.js';
 
 /**
- * Linear growth to `rate` over the first `steps` steps, then constant: step n of them has
- * `rate · n / steps`. With 0 steps the rate is constant from the start.
+ * Increases the learning rate linearly to `rate` over the first `steps` steps, then keeps it constant:
+ * step n of them has `rate · n / steps`. With 0 steps the rate is constant from the start.
  *
- * @param rate the rate behind the warmup
- * @param steps how many steps the growth takes, at least 0
- * @throws RangeError, TypeError for a rate that is not finite and above 0, or bad steps
+ * @param rate the rate after the warmup
+ * @param steps number of warmup steps, at least 0
+ * @throws RangeError, TypeError if `rate` is not finite and positive, or `steps` is not a count
  */
 export function warmup(rate: number, steps: number): Schedule {
   checkPositive('warmup', 'rate', rate);

@@ -28,7 +28,7 @@ test('a limit on the size of files is named before the first step', () => {
     { encoding: 'utf8' },
   );
   expect(stderr).toMatch(
-    /model\.safetensors will have \d+ kB, and files of this process may have 103 kB \(ulimit -f\)/,
+    /model\.safetensors will take \d+ kB, but files of this process are limited to 103 kB \(ulimit -f\)/,
   );
   expect(stderr).not.toContain('epoch 1/');
   expect([status, stdout]).toEqual([1, '']);
@@ -52,7 +52,7 @@ test('a model that its folder does not take at the end is saved elsewhere', asyn
   const [code] = (await once(child, 'close')) as [number | null];
   expect(code).toBe(1);
   expect(stderr).toMatch(
-    /torchformer: .*the state after step \d+ is not saved.*\[ERR_CHECKPOINT\]/,
+    /torchformer: .*the state after step \d+ was not saved.*\[ERR_CHECKPOINT\]/,
   );
   const [, saved = ''] = /has been saved in (.*) instead/.exec(stderr) ?? [];
   const { model, config } = await loadModel(saved);

@@ -46,9 +46,7 @@ describe('the lock of a training', () => {
       );
       expect(first).toBe('got it');
       for (const other of others) {
-        expect(other).toMatch(
-          /^ERR_CHECKPOINT it: .* is training into this folder; choose another/,
-        );
+        expect(other).toMatch(/^ERR_CHECKPOINT it: .* is training in this folder; choose another/);
       }
       expect(existsSync(lock)).toBe(false);
     }
@@ -61,7 +59,7 @@ describe('the lock of a training', () => {
     const touching = setInterval(() => utimesSync(lock, new Date(), new Date()), 1000);
     try {
       const [outcome] = await contend(folder, 1);
-      expect(outcome).toMatch(/^ERR_CHECKPOINT it: process 17 on another-host is training into/);
+      expect(outcome).toMatch(/^ERR_CHECKPOINT it: process 17 on another-host is training in/);
       expect(readFileSync(lock, 'utf8')).toBe('17 another-host');
     } finally {
       clearInterval(touching);
@@ -87,7 +85,7 @@ describe('the lock of a training', () => {
     child.stdout.on('data', (chunk: Buffer) => (output += String(chunk)));
     await once(child, 'close');
     expect(output).toBe(
-      'it: another Trainer of this process is training into this folder; choose another one\n',
+      'it: another Trainer in this process is training in this folder; choose another one\n',
     );
   });
 });

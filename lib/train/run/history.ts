@@ -1,4 +1,4 @@
-/** What a training run was: one record a step, a validation batch and an epoch. */
+/** The history of a training run: one record per step, validation batch and epoch. */
 import { checkArray, checkObject } from '../../runtime/arguments.js';
 
 /** One optimizer step. */
@@ -9,53 +9,53 @@ export interface StepRecord {
   readonly epoch: number;
   /** Mean over the step's target tokens (of all its accumulated batches). */
   readonly loss: number;
-  /** Target tokens of the step, padding left out. */
+  /** Target tokens of the step, excluding padding. */
   readonly tokens: number;
-  /** The rate that the step was taken with. */
+  /** The learning rate of the step. */
   readonly learningRate: number;
 }
 
 /** One validation batch. */
 export interface ValidationRecord {
-  /** The epoch after whose training it was measured, from 1. */
+  /** The epoch after which it was measured; counts from 1. */
   readonly epoch: number;
-  /** Counts from 1 in the epoch. */
+  /** Counts from 1 within the epoch. */
   readonly batch: number;
   /** Mean over the batch's target tokens. */
   readonly loss: number;
-  /** Target tokens of the batch, padding left out. */
+  /** Target tokens of the batch, excluding padding. */
   readonly tokens: number;
 }
 
 /** One pass over the training data. */
 export interface EpochRecord {
-  /** Counts from 1 over all calls of `fit`. */
+  /** Counts from 1 over all calls to `fit`. */
   readonly epoch: number;
   /** The run's step count at the end of the epoch. */
   readonly step: number;
   /** Mean over all target tokens of the epoch. */
   readonly trainLoss: number;
-  /** The same over the validation data; null without any. */
+  /** Mean over all target tokens of the validation data; null without validation. */
   readonly validationLoss: number | null;
-  /** Target tokens that were trained on, padding left out. */
+  /** Target tokens used for training, excluding padding. */
   readonly trainTokens: number;
-  /** Target tokens that were validated on; 0 without validation. */
+  /** Target tokens used for validation; 0 without validation. */
   readonly validationTokens: number;
-  /** Time of the training part. */
+  /** Duration of the training part. */
   readonly trainSeconds: number;
-  /** Time of the validation part; 0 without any. */
+  /** Duration of the validation part; 0 without validation. */
   readonly validationSeconds: number;
-  /** Batches without a target token: they changed nothing. */
+  /** Batches skipped because they had no target token. */
   readonly skippedBatches: number;
-  /** Steps left out because of a loss or gradient that was not finite. */
+  /** Steps skipped because a loss or gradient was not finite. */
   readonly skippedSteps: number;
   /** Whether this epoch is the best so far. */
   readonly best: boolean;
 }
 
-/** All figures of a run, as `history.json` has them. */
+/** All records of a run, as stored in `history.json`. */
 export interface History {
-  /** One record for each optimizer step that was taken. */
+  /** One record for each optimizer step taken. */
   readonly steps: StepRecord[];
   /** One record for each validation batch with target tokens. */
   readonly validationBatches: ValidationRecord[];
@@ -64,20 +64,21 @@ export interface History {
 }
 
 /**
- * The text of `history.json`. Numbers that JSON lacks are strings: `"NaN"`, `"Infinity"`.
+ * Returns the text of `history.json`. Numbers that JSON cannot represent are strings: `"NaN"`,
+ * `"Infinity"`.
  *
- * @throws TypeError for what is no history
+ * @throws TypeError if `history` is not a history
  */
 export function historyJson(history: History): string {
   checkHistory('historyJson', history);
   const text = JSON.stringify(history, (_key, value: unknown) =>
     typeof value === 'number' && !Number.isFinite(value) ? String(value) : value,
   );
-  // One record a line: readable, and still small.
+  // One record per line: readable and compact.
   return `${text.replaceAll('},{', '},\n{')}\n`;
 }
 
-/** @throws TypeError unless it has its lists @internal */
+/** @throws TypeError if one of its lists is missing @internal */
 export function checkHistory(owner: string, value: unknown): asserts value is History {
   const history = checkObject(owner, 'history', value, 'the history of a Trainer');
   for (const name of ['steps', 'validationBatches', 'epochs']) {

@@ -1,4 +1,4 @@
-/** The loss curves of a run as an SVG picture. */
+/** The loss curves of a run as an SVG image. */
 import { checkInteger, checkOptions, checkString } from '../../runtime/arguments.js';
 import { checkHistory, type History } from './history.js';
 
@@ -31,7 +31,7 @@ export interface LossCurveOptions {
  * Losses that are not finite are gaps.
  *
  * @returns a complete SVG document
- * @throws TypeError, RangeError for what is no history, and for options out of range
+ * @throws TypeError, RangeError if `history` is not a history or an option is invalid
  */
 export function lossCurve(history: History, options: LossCurveOptions = {}): string {
   checkHistory('lossCurve', history);
@@ -53,7 +53,7 @@ export function lossCurve(history: History, options: LossCurveOptions = {}): str
   );
   const finite = [...steps, ...train, ...validation].filter(({ y }) => Number.isFinite(y));
   const title = escapeXml(heading);
-  // One by one: a call takes far fewer arguments than a long run has epochs.
+  // Not Math.max(...values): a long run may exceed the maximum number of arguments.
   const lastStep = finite.reduce((most, { x }) => Math.max(most, x), 1);
   const yTicks = ticks(
     finite.reduce((least, { y }) => Math.min(least, y), Infinity),
@@ -105,7 +105,7 @@ export function lossCurve(history: History, options: LossCurveOptions = {}): str
   return parts.join('\n');
 }
 
-/** At most `buckets` points, each the mean of its neighbours: a long run stays a small picture. */
+/** At most `buckets` points, each the mean of its neighbours, to keep the image of a long run small. */
 function bucketMeans(points: readonly Point[], buckets: number): Point[] {
   if (points.length <= buckets) return [...points];
   const means: Point[] = [];

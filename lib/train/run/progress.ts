@@ -1,50 +1,50 @@
-/** What training tells while it runs. */
+/** Progress reports of a training run. */
 import { checkFunction, checkMethods } from '../../runtime/arguments.js';
 import type { EpochRecord } from './history.js';
 import { clockTime, ProgressLine, type ProgressStream } from './progressLine.js';
 
 export type { ProgressStream } from './progressLine.js';
 
-/** What a reporter hears after a batch. */
+/** The progress reported after a batch. */
 export interface BatchProgress {
-  /** Which data the batch is of. */
+  /** Which data the batch belongs to. */
   readonly part: 'train' | 'validation';
-  /** The epoch that runs, from 1. */
+  /** The current epoch; counts from 1. */
   readonly epoch: number;
-  /** The last epoch that this training will have. */
+  /** The last epoch of this training. */
   readonly epochs: number;
-  /** Batches of this part done in this epoch. */
+  /** Number of batches of this part completed in this epoch. */
   readonly batch: number;
-  /** Batches of this part in an epoch, null while unknown. */
+  /** Number of batches of this part in an epoch; null if unknown. */
   readonly batches: number | null;
-  /** Token mean of the part in this epoch so far. */
+  /** Token-mean loss of this part in this epoch so far. */
   readonly loss: number;
-  /** Target tokens of the part in this epoch so far. */
+  /** Target tokens of this part in this epoch so far. */
   readonly tokens: number;
 }
 
-/** Takes the news of a training run. Its methods must be quick: they run between steps. */
+/** Receives the progress of a training run. Its methods must be fast: they run between steps. */
 export interface TrainingReporter {
-  /** A batch is done, be it of training or validation. */
+  /** Called after each batch of training or validation. */
   batch(progress: BatchProgress): void;
   /**
-   * An epoch is done, validation and saving included.
+   * Called after each epoch, including its validation and saving.
    *
-   * @param record its figures
-   * @param epochs the last epoch that this training will have
+   * @param record the record of the epoch
+   * @param epochs the last epoch of this training
    */
   epoch(record: EpochRecord, epochs: number): void;
-  /** A sentence worth reading: a warning, a sample translation. */
+  /** Called with a message for the user: a warning or a sample translation. */
   message(text: string): void;
-  /** The run is over, whatever the reason. */
+  /** Called when the run ends, for whatever reason. */
   finish(): void;
 }
 
 const barWidth = 24;
 
 /**
- * Progress on a stream: on a terminal one line that is rewritten, with loss, target tokens a
- * second and the time left; elsewhere a line every 30 seconds. In both a line for each epoch.
+ * Writes the progress to a stream: on a terminal, one line that is rewritten, with the loss, target
+ * tokens per second and the time left; otherwise a line every 30 seconds. Both write a line per epoch.
  */
 export class ProgressBar implements TrainingReporter {
   readonly #line: ProgressLine;
@@ -58,7 +58,7 @@ export class ProgressBar implements TrainingReporter {
   /**
    * @param stream default `process.stderr`
    * @param now clock in milliseconds, for tests; default `performance.now`
-   * @throws TypeError for a stream without `write`, or a clock that is no function
+   * @throws TypeError if `stream` has no `write` method or `now` is not a function
    */
   constructor(
     stream: ProgressStream = process.stderr,
@@ -78,7 +78,7 @@ export class ProgressBar implements TrainingReporter {
     const part = `${progress.part} ${progress.epoch}`;
     if (part !== this.#part) {
       this.#part = part;
-      // The first batch of a part has been worked on since the last batch of the part before.
+      // Work on the first batch of a part began after the last batch of the previous part.
       this.#partStart = this.#lastBatch;
     }
     this.#lastBatch = now;
@@ -115,7 +115,7 @@ export class ProgressBar implements TrainingReporter {
     const label = part === 'train' ? `epoch ${epoch}/${epochs}` : `validation ${epoch}/${epochs}`;
     const left = this.#timeLeft(progress, now);
     const figures = `${count}  loss ${loss.toFixed(4)}  ${speed}${left === null ? '' : `  ${left} left`}`;
-    // The bar takes what the figures leave of the line.
+    // The bar takes the room that the numbers leave on the line.
     const room = Math.min(
       barWidth,
       this.#line.width - label.length - figures.length - ' [] '.length,
@@ -124,7 +124,7 @@ export class ProgressBar implements TrainingReporter {
     return `${label}${bar} ${figures}`;
   }
 
-  /** Of the whole run, from the share of its training batches that is done. */
+  /** Estimates the time left for the whole run from the share of training batches completed. */
   #timeLeft({ part, epoch, epochs, batch, batches }: BatchProgress, now: number): string | null {
     const perEpoch = part === 'train' ? batches : this.#batchesPerEpoch;
     if (perEpoch === null) return null;

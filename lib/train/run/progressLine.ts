@@ -1,8 +1,8 @@
-/** Where the progress goes: `process.stderr` or anything like it. */
+/** The stream that progress is written to: `process.stderr` or a similar object. */
 export interface ProgressStream {
-  /** Takes text, with line ends and, on a terminal, control codes in it. */
+  /** Writes text, which contains line breaks and, on a terminal, control codes. */
   write(text: string): unknown;
-  /** Whether a line can be written over. Default: not. */
+  /** Whether a line can be overwritten. Default false. */
   readonly isTTY?: boolean;
   /** Width of the terminal in characters. Default 80. */
   readonly columns?: number;
@@ -11,7 +11,7 @@ export interface ProgressStream {
 const terminalInterval = 100;
 const logInterval = 30_000;
 
-/** On a terminal one line that is rewritten; elsewhere a line now and then. */
+/** On a terminal, one line that is rewritten; otherwise an occasional line. */
 export class ProgressLine {
   readonly #stream: ProgressStream;
   readonly #now: () => number;
@@ -25,7 +25,7 @@ export class ProgressLine {
     this.#lastShown = now();
   }
 
-  /** Columns that a line may take: 0 where there is no line to rewrite. */
+  /** Maximum number of columns of a line; 0 if the stream is not a terminal. */
   get width(): number {
     if (!this.#isTerminal) return 0;
     const { columns = 0 } = this.#stream;
@@ -34,8 +34,8 @@ export class ProgressLine {
   }
 
   /**
-   * Shows a line, unless the one before is too young.
-   * @param isLast of its kind: a terminal shows it in any case
+   * Shows a line, unless the previous one was shown too recently.
+   * @param isLast whether it is the last of its kind: a terminal always shows it
    */
   update(line: () => string, isLast = false): void {
     const now = this.#now();
@@ -50,13 +50,13 @@ export class ProgressLine {
     }
   }
 
-  /** Writes a line that stays. */
+  /** Writes a permanent line. */
   message(text: string): void {
     this.clear();
     this.#stream.write(`${text}\n`);
   }
 
-  /** Removes the line that would be rewritten. */
+  /** Clears the line that is being rewritten. */
   clear(): void {
     if (this.#isOpen) this.#stream.write('\r\u001b[K');
     this.#isOpen = false;

@@ -1,4 +1,4 @@
-/** The folder of a training run: its models, its history and the picture of its losses. */
+/** The folder of a training run: its models, its history and the plot of its losses. */
 import { open, readdir, rm, rmdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { makeFolder } from '../../runtime/makeFolder.js';
@@ -15,7 +15,7 @@ import { lossCurve } from './lossCurve.js';
 /** Paths and writers of `out`: `best/`, `last/`, `history.json`, `loss.svg`. */
 export class RunFolder {
   readonly path: string;
-  /** Of this training, while it runs. */
+  /** The lock of this training while it runs. */
   #lock: RunLock | null = null;
 
   constructor(path: string) {
@@ -32,16 +32,16 @@ export class RunFolder {
     return join(this.path, 'last');
   }
 
-  /** Names of the models that an earlier run left here. */
+  /** Names of the models of an earlier run in this folder. */
   async models(): Promise<string[]> {
     const names = await readdir(this.path).catch(() => [] as string[]);
     return names.filter((name) => name === 'best' || name === 'last').sort();
   }
 
   /**
-   * Makes the folder, and keeps other trainings out of it until the lock is released.
+   * Creates the folder and locks it against other training runs.
    *
-   * @throws TorchError ERR_CHECKPOINT, also while another training writes to it
+   * @throws TorchError ERR_CHECKPOINT, also if another training run uses it
    */
   async lock(): Promise<void> {
     try {
@@ -54,23 +54,23 @@ export class RunFolder {
   }
 
   /**
-   * Another training's models must not be replaced.
+   * Ensures that another training run's models are not replaced.
    * @throws TorchError ERR_CHECKPOINT if the lock is lost
    */
   async checkLock(): Promise<void> {
     await this.#lock?.check();
   }
 
-  /** Lets other trainings in. */
+  /** Releases the lock. */
   async release(): Promise<void> {
     await this.#lock?.release();
     this.#lock = null;
   }
 
   /**
-   * Finds out whether a run can be saved here, and leaves everything as it was.
+   * Checks whether a run can be saved here, without leaving anything behind.
    *
-   * @throws TorchError ERR_CHECKPOINT, also while another training writes to it
+   * @throws TorchError ERR_CHECKPOINT, also if another training run uses it
    */
   async check(): Promise<void> {
     let made: string[] = [];
@@ -86,12 +86,12 @@ export class RunFolder {
   }
 
   /**
-   * Makes the folder and tries to write in it: better to fail now than after the first epoch.
+   * Creates the folder and tries to write to it, to fail now rather than after the first epoch.
    *
-   * @param overwrite whether models of an earlier run may go; they go now, since an old `best/`
-   *   beside a new `last/` would pass for this run's
+   * @param overwrite whether to remove the models of an earlier run; they are removed now, since an
+   *   old `best/` next to a new `last/` would be taken for this run's
    * @param needed what will be saved
-   * @throws TorchError ERR_CHECKPOINT, also with the sizes if there is not enough room
+   * @throws TorchError ERR_CHECKPOINT, also if there is not enough disk space
    */
   async prepare(overwrite: boolean, needed: NeededRoom): Promise<void> {
     const old = await this.models();

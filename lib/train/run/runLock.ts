@@ -1,24 +1,24 @@
-/** Keeps two trainings out of one folder: each would remove and replace the other's models. */
+/** Locks a folder for one training run: two would remove and replace each other's models. */
 import { realpath } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { TorchError } from '../../runtime/errors.js';
 import { holderOf, removeSilent, tryLock, type LockHolder } from '../../runtime/lock.js';
 
-/** Held while a training writes to a folder. */
+/** Held while a training run uses a folder. */
 export interface RunLock {
-  /** @throws TorchError ERR_CHECKPOINT if another training has taken the folder over */
+  /** @throws TorchError ERR_CHECKPOINT if another training run has taken over the folder */
   check(): Promise<void>;
   release(): Promise<void>;
 }
 
 /**
- * Takes the lock of a folder that exists. A lock whose process has ended counts for nothing. Whether
- * one of another host lives is seen by its touching the file, which takes some seconds: a container
- * that is started anew has another name.
+ * Acquires the lock of an existing folder. A lock whose process has ended is ignored. A process on
+ * another host is alive if it updates the file, which takes some seconds to observe: a restarted
+ * container has another host name.
  *
- * @param shown what messages call the folder
- * @throws TorchError ERR_CHECKPOINT if another training holds it
+ * @param shown the name of the folder in messages
+ * @throws TorchError ERR_CHECKPOINT if another training run holds the lock
  */
 export async function lockRun(folder: string, shown: string): Promise<RunLock> {
   const path = join(await realpath(folder), '.training.lock');
@@ -27,18 +27,20 @@ export async function lockRun(folder: string, shown: string): Promise<RunLock> {
     if (lock !== null) {
       const check = async () => {
         if (await lock.isHeld()) return;
-        throw fault(`${shown}: another training has taken this folder over; nothing more is saved`);
+        throw fault(
+          `${shown}: another training run has taken over this folder; nothing more is saved`,
+        );
       };
       return { check, release: () => lock.release() };
     }
     const holder = await holderOf(path);
-    // Released between two looks.
+    // Released in the meantime.
     if (holder === null) continue;
     const isForeign = holder.host !== null && holder.host !== hostname();
     if (isForeign && (await removeSilent(path))) continue;
     throw fault(
-      `${shown}: ${describe(holder)} is training into this folder; choose another one` +
-        (holder.pid === process.pid && !isForeign ? '' : ` (if that is not so, remove ${path})`),
+      `${shown}: ${describe(holder)} is training in this folder; choose another one` +
+        (holder.pid === process.pid && !isForeign ? '' : ` (if that is wrong, remove ${path})`),
     );
   }
 }
@@ -46,7 +48,7 @@ export async function lockRun(folder: string, shown: string): Promise<RunLock> {
 function describe({ pid, host }: LockHolder): string {
   if (pid === null || host === null) return 'another process';
   if (host !== hostname()) return `process ${pid} on ${host}`;
-  return pid === process.pid ? 'another Trainer of this process' : `process ${pid}`;
+  return pid === process.pid ? 'another Trainer in this process' : `process ${pid}`;
 }
 
 function fault(message: string): TorchError {

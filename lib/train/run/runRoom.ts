@@ -1,4 +1,4 @@
-/** Whether a run's models will fit: better to know before the first step than after hours. */
+/** Checks before the first step that a run's models will fit on the disk. */
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Transformer } from '../../nn/model/transformer.js';
@@ -10,24 +10,24 @@ import { byteSize } from '../../tensor/dtype.js';
 export interface NeededRoom {
   /** Bytes of one model's weights. */
   readonly weights: number;
-  /** Names of the model folders that there will be: `last`, and with validation `best`. */
+  /** Names of the model folders to be saved: `last`, and with validation `best`. */
   readonly models: readonly string[];
 }
 
-/** Beside the weights: config, tokenizer, and the header of the weights. */
+/** Bytes besides the weights: config, tokenizer, and the header of the weights. */
 const otherFiles = 16 * 1024;
 
-/** Bytes of the weights of a model as they are saved. */
+/** Size in bytes of a model's weights when saved. */
 export function weightBytes(model: Transformer): number {
   const state = [...model.stateDict().values()];
   const bytes = state.map((tensor) => tensor.numel * byteSize(tensor.dtype));
-  // Only now: tied weights come more than once.
+  // Disposed of only now: tied weights occur more than once.
   for (const tensor of state) tensor.dispose();
   return bytes.reduce((sum, size) => sum + size, 0);
 }
 
 /**
- * @param present model folders of an earlier run, which will go
+ * @param present model folders of an earlier run, which will be removed
  * @throws TorchError ERR_CHECKPOINT with the sizes
  */
 export async function checkRoom(
@@ -39,8 +39,8 @@ export async function checkRoom(
   if (weights > largest) {
     throw new TorchError(
       'ERR_CHECKPOINT',
-      `${folder}: model.safetensors will have ${size(weights)}, and files of this process may have ` +
-        `${size(largest)} (ulimit -f); raise that limit, or take a smaller model`,
+      `${folder}: model.safetensors will take ${size(weights)}, but files of this process are limited to ` +
+        `${size(largest)} (ulimit -f); raise the limit, or use a smaller model`,
     );
   }
   const free = await freeBytes(folder);
@@ -48,14 +48,14 @@ export async function checkRoom(
   let room = free;
   for (const name of present) room += await bytesIn(join(folder, name));
   const each = weights + otherFiles;
-  // A new model is complete before the old one goes.
+  // A new model is complete before the old one is removed.
   const needed = each * (models.length + 1);
   if (needed <= room) return;
   const names = models.map((name) => `${name}/`).join(' and ');
   throw new TorchError(
     'ERR_CHECKPOINT',
     `${folder}: saving needs ${size(needed)} (${names}, and a copy while one is replaced, ` +
-      `${size(each)} each), and the disk has ${size(room)} free; make room, or choose a folder on ` +
+      `${size(each)} each), but the disk has ${size(room)} free; free some space, or choose a folder on ` +
       'another disk',
   );
 }

@@ -5,13 +5,13 @@ import type { History } from './history.js';
 import type { RunFolder } from './runFolder.js';
 
 /**
- * Saves what a run makes. A save that fails does not end the training: what was saved before is still
- * there, and the disk may have room again after the next epoch. Only at the end it is an error.
+ * Saves the results of a run. A failed save does not end the training: what was saved before is kept,
+ * and the disk may have space again after the next epoch. Only at the end is it an error.
  */
 export class RunSaver {
   readonly #folder: RunFolder;
   readonly #say: (message: string) => void;
-  /** Why the latest state is not on the disk; null: it is. */
+  /** Why the latest state could not be saved; null if it was saved. */
   #fault: TorchError | null = null;
 
   constructor(folder: RunFolder, say: (message: string) => void) {
@@ -21,31 +21,31 @@ export class RunSaver {
 
   /**
    * @returns whether it was saved
-   * @throws TorchError ERR_CHECKPOINT if another training has taken the folder over
+   * @throws TorchError ERR_CHECKPOINT if another training run has taken over the folder
    */
   async saveBest(model: Transformer, options: SaveModelOptions): Promise<boolean> {
     return (await this.#attempt(() => this.#folder.save('best', model, options))) === null;
   }
 
-  /** The history is saved in any case. @throws as {@link saveBest} */
+  /** Also saves the history, even if saving the model fails. @throws as {@link saveBest} */
   async saveLast(model: Transformer, options: SaveModelOptions, history: History): Promise<void> {
     const fault = await this.#attempt(() => this.#folder.save('last', model, options));
     const faultOfReports = await this.#attempt(() => this.#folder.saveReports(history));
     this.#fault = fault ?? faultOfReports;
   }
 
-  /** @throws TorchError ERR_CHECKPOINT if the latest {@link saveLast} has failed */
+  /** @throws TorchError ERR_CHECKPOINT if the latest {@link saveLast} failed */
   refuseFailure(step: number): void {
     if (this.#fault === null) return;
     throw new TorchError(
       'ERR_CHECKPOINT',
-      `Trainer.fit: the state after step ${step} is not saved: ${this.#fault.message}. The model is ` +
+      `Trainer.fit: the state after step ${step} was not saved: ${this.#fault.message}. The model is ` +
         'still in memory: saveModel(folder, trainer.model, …) saves it elsewhere',
       { cause: this.#fault },
     );
   }
 
-  /** @returns the fault of the save; null: it has succeeded */
+  /** @returns the error of the save; null if it succeeded */
   async #attempt(save: () => Promise<void>): Promise<TorchError | null> {
     await this.#folder.checkLock();
     try {

@@ -1,4 +1,4 @@
-/** Steps on a GPU that are recorded once for each size of batch and then replayed. */
+/** Steps on a GPU that are recorded once for each batch size and then replayed. */
 import type { Batch } from '../../data/batching/batch.js';
 import type { PackedBatch } from '../../data/batching/packedBatch.js';
 import { Embedding } from '../../nn/layers/embedding.js';
@@ -20,25 +20,25 @@ import { BucketInputs, bucketOf } from './stepBuckets.js';
 import { packedLoss } from './tokenLoss.js';
 import { setRate, usable, type StepOutcome, type Steps, type StepSettings } from './steps.js';
 
-/** Seeds that one step can draw: one for each dropout of the model. */
+/** Maximum number of seeds that one step can draw: one for each dropout of the model. */
 const mostSeeds = 4096;
-/** Recordings that are kept; batches of further sizes are computed as they come. */
+/** Maximum number of recordings kept; batches of further sizes are computed without recording. */
 const mostRecordings = 32;
 
 interface Recording {
   readonly inputs: BucketInputs;
   readonly work: RecordedWork;
-  /** How many of the seeds it draws. */
+  /** Number of seeds that it draws. */
   readonly seeds: number;
   /** float64 [2]: loss and norm of the gradients. */
   readonly numbers: Tensor;
 }
 
 /**
- * Steps that are replayed: forward and backward pass, judgement and Adam's update are recorded at
- * the second batch of a size and from then on given to the GPU in one. What changes from step to
- * step lies in tensors that the recording reads: ids and boundaries, 1 / tokens, the learning
- * rates, and the seeds of dropout, which are drawn as without recording.
+ * Steps that are replayed: the forward and backward pass, the check for faults and Adam's update are
+ * recorded at the second batch of a size and submitted to the GPU as one unit from then on. Values that
+ * change from step to step are in tensors that the recording reads: ids and boundaries, 1 / tokens, the
+ * learning rates, and the seeds of dropout, which are drawn as without recording.
  */
 export class CapturedSteps implements Steps {
   readonly #settings: StepSettings & { readonly optimizer: Adam };
@@ -53,7 +53,7 @@ export class CapturedSteps implements Steps {
   readonly #inverseTokens: Tensor;
   readonly #rates: readonly Tensor[];
 
-  /** @param record makes a CUDA graph, or what stands for one */
+  /** @param record records a CUDA graph, or a substitute for one */
   constructor(
     settings: StepSettings & { readonly optimizer: Adam },
     stopsAtFault: boolean,
@@ -65,7 +65,7 @@ export class CapturedSteps implements Steps {
     const { srcEmbed, tgtEmbed, generator } = settings.model;
     const { device, dtype } = generator.proj.weight;
     this.#device = device;
-    // On a GPU attention in float64 is made of plain ops that read the boundaries.
+    // On a GPU, attention in float64 consists of plain ops that read the boundaries.
     this.#waits = device !== 'cpu' && dtype === 'float64';
     this.#tables = {
       src: entriesOf(srcEmbed),
@@ -86,7 +86,7 @@ export class CapturedSteps implements Steps {
     const bucket = bucketOf(packed, this.#mostPositions);
     const key = Object.values(bucket).join();
     const known = this.#recordings.get(key);
-    // The first of a size is computed as it comes: it makes what is made once, such as Adam's state.
+    // The first batch of a size is not recorded: it creates what is created once, such as Adam's state.
     if (known === undefined) {
       if (this.#recordings.size < mostRecordings) this.#recordings.set(key, null);
       return this.#queued.take(batches);
@@ -118,7 +118,7 @@ export class CapturedSteps implements Steps {
     for (const tensor of [this.#slots, this.#inverseTokens, ...this.#rates]) tensor.dispose();
   }
 
-  /** Puts the numbers of a step into the tensors that are read. */
+  /** Writes the numbers of a step to the tensors that the recording reads. */
   #prepare({ seeds }: Recording, tokens: number): void {
     tidy(() => {
       this.#put(this.#inverseTokens, full([], 1 / tokens));
@@ -138,7 +138,7 @@ export class CapturedSteps implements Steps {
     const numbers = keep(zeros([2], { dtype: 'float64', device: this.#device }));
     let seeds = 0;
     try {
-      // Ids that are known to fit: what is recorded may not look at them.
+      // Load valid ids first: the recorded work cannot check them.
       inputs.load(packed, this.#tables);
       const work = this.#record(this.#device, () => {
         call('torchformer_device::seed_slots', this.#slots);
@@ -169,13 +169,13 @@ export class CapturedSteps implements Steps {
   }
 }
 
-/** How many ids an embedding knows. */
+/** The number of ids in an embedding. */
 function entriesOf(embed: Module): number {
   const tables = embed.modules().filter((module) => module instanceof Embedding);
   return Math.min(...tables.map(({ count }) => count));
 }
 
-/** The shortest table of positions. */
+/** The length of the shortest position table. */
 function mostPositionsOf(model: Transformer): number {
   return Math.min(...[...model.modules()].filter(isPositionTable).map(({ maxLen }) => maxLen));
 }

@@ -12,19 +12,19 @@ const packedNames = ['src', 'tgt', 'tgtY'] as const;
 const sequenceNames = ['srcSequences', 'tgtSequences'] as const;
 const tensorNames = ['src', 'tgt', 'tgtY', 'srcMask', 'tgtMask'] as const;
 
-/** @throws TypeError, RangeError naming the part that is none of a batch */
+/** @throws TypeError, RangeError naming the part that is missing or invalid */
 export function checkBatch(owner: string, name: string, value: unknown): asserts value is Batch {
-  const batch = checkObject(owner, name, value, 'a Batch such as batches(dataset) gives');
+  const batch = checkObject(owner, name, value, 'a Batch such as batches(dataset) yields');
   for (const part of tensorNames) checkTensor(owner, `${name}.${part}`, batch[part]);
   checkInteger(owner, `${name}.ntokens`, batch['ntokens'], 0);
-  // Once: a getter of makeBatch's looks at the tensors each time.
+  // Read once: the getter of makeBatch checks the tensors each time.
   const given = batch['packed'];
   if (given === undefined) return;
   const packed = checkObject(owner, `${name}.packed`, given, 'a PackedBatch');
   for (const part of packedNames) checkTensor(owner, `${name}.packed.${part}`, packed[part]);
   for (const part of sequenceNames) {
-    const wayOut = 'makeBatch';
-    checkInstance(owner, `${name}.packed.${part}`, packed[part], PackedSequences, wayOut);
+    const maker = 'makeBatch';
+    checkInstance(owner, `${name}.packed.${part}`, packed[part], PackedSequences, maker);
   }
 }
 
@@ -46,7 +46,7 @@ export function checkBatchIds(owner: string, model: Transformer, batch: Batch, p
   tidy(() => {
     check('src', batch.src, src);
     check('tgt', batch.tgt, tgt);
-    // Padding counts nothing, whatever its id is.
+    // Padding is ignored, whatever its id.
     check('tgtY', batch.tgtY.mul(batch.tgtY.ne(pad)), tgt);
   });
 }

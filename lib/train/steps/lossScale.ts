@@ -1,14 +1,14 @@
 /**
- * What the loss is multiplied with before a backward pass in float16, whose smallest numbers are
- * 6e-8: small gradients would be 0. Halved when gradients overflow, doubled after many that do not
- * (Micikevicius et al. 2018, section 3.2; the figures are PyTorch's).
+ * The factor applied to the loss before a backward pass in float16, whose smallest numbers are 6e-8:
+ * small gradients would become 0. It is halved when gradients overflow and doubled after many steps
+ * without overflow (Micikevicius et al. 2018, section 3.2; the constants are PyTorch's).
  */
 export class LossScale {
-  /** A power of two, so that scaling changes no digit. */
+  /** A power of two, so that scaling is exact. */
   value = 2 ** 16;
   #good = 0;
 
-  /** @returns whether it was an overflow that a smaller scale can cure */
+  /** @returns whether a smaller scale can avoid the overflow */
   afterOverflow(): boolean {
     this.#good = 0;
     if (this.value <= 1) return false;

@@ -2,15 +2,15 @@ import { callAsync } from '../../tensor/dispatch.js';
 import type { Tensor } from '../../tensor/tensor.js';
 
 /**
- * The numbers of a tensor, read off the event loop behind the asynchronous work given before: this
- * thread goes on, and can queue more for a GPU meanwhile.
+ * Reads the numbers of a tensor on another thread, after the asynchronous work submitted before: this
+ * thread continues and can queue more work for a GPU in the meantime.
  *
  * @param tensor float64 `[N]`
  */
 export function numbersLater(tensor: Tensor): Promise<number[]> {
   const numbers = readNumbers(tensor);
-  // Whoever waits for them is told. Until then, and when a fault elsewhere means that nobody will, a
-  // failure must not end the process as "unhandled".
+  // Whoever awaits the promise sees a failure. Until then, and if an error elsewhere means that nobody
+  // will, it must not end the process as an unhandled rejection.
   numbers.catch(() => undefined);
   return numbers;
 }

@@ -1,4 +1,4 @@
-/** Steps on a GPU, which works through what it is given while the next step is prepared. */
+/** Steps on a GPU, which works through its queue while the next step is prepared. */
 import type { Batch } from '../../data/batching/batch.js';
 import type { Adam, GradientScaling } from '../../optim/adam.js';
 import { gradientNorm, storedGradients } from '../../optim/gradientNorm.js';
@@ -20,25 +20,25 @@ import {
 } from './steps.js';
 
 interface PendingStep {
-  /** Loss over the tokens of the step, as their mean, and norm of the gradients. */
+  /** Mean loss over the tokens of the step, and norm of the gradients. */
   readonly numbers: Promise<number[]>;
   readonly counts: StepCounts;
   readonly tokens: number;
   readonly learningRate: number;
-  /** That both numbers were multiplied with. */
+  /** The factor that both numbers were multiplied by. */
   readonly scale: number;
 }
 
 /**
- * Steps whose numbers stay on the device. Whether loss and gradients are finite, and how far the
- * gradients have to be scaled down, is decided there: Adam's kernel leaves all as it is for a step
- * with a fault. The numbers are read while the next forward pass is queued, and looked at before
- * the next step is taken, so that a fault stops the training at the same step as on the CPU.
+ * Steps whose numbers remain on the device. The device decides whether loss and gradients are finite
+ * and how much to scale the gradients down: Adam's kernel changes nothing in a step with a fault. The
+ * numbers are read while the next forward pass is queued, and checked before the next step is taken, so
+ * that a fault stops the training at the same step as on the CPU.
  */
 export class QueuedSteps implements Steps {
   readonly #settings: StepSettings & { readonly optimizer: Adam };
   readonly #stopsAtFault: boolean;
-  /** Null: gradients have the range of float32. */
+  /** Null if gradients have the range of float32. */
   readonly #lossScale: LossScale | null;
   #pending: PendingStep | null = null;
 
@@ -77,7 +77,7 @@ export class QueuedSteps implements Steps {
     return this.#stopsAtFault && outcomes.some(isFault);
   }
 
-  /** Begins to read the numbers of a step that was given to the device. */
+  /** Starts reading the numbers of a step submitted to the device. */
   expect(numbers: Tensor, step: Omit<PendingStep, 'numbers'>): void {
     this.#pending = { ...step, numbers: numbersLater(numbers) };
   }
@@ -104,9 +104,9 @@ export class QueuedSteps implements Steps {
 }
 
 /**
- * Decides on the device what becomes of a step.
+ * Decides on the device whether a step is taken and how its gradients are scaled.
  *
- * @param losses of the parts of the step, times `scale`
+ * @param losses losses of the parts of the step, times `scale`
  * @returns `numbers`, float64 [2]: loss and norm of the gradients, both times `scale`
  */
 export function judged(
@@ -121,7 +121,7 @@ export function judged(
       const gradients = storedGradients(parameters);
       const norm = gradients.length === 0 ? loss.mul(0) : gradientNorm(gradients, 2);
       const fault = loss.add(norm).isfinite().logicalNot().to({ dtype: 'float32' });
-      // As clipGradNorm: divided by norm / clip where that is above 1.
+      // As in clipGradNorm: divided by norm / clip if that is above 1.
       const excess = norm.div(scale).add(1e-6).div(clip).clamp(1);
       const divisor = excess.mul(scale).to({ dtype: 'float32' });
       return { numbers: stack([loss, norm]), divisor, fault };
@@ -129,7 +129,7 @@ export function judged(
   );
 }
 
-/** An overflow in float16 is cured by the next loss scale. */
+/** An overflow in float16 is not a fault: the next loss scale is smaller. */
 function isFault(outcome: StepOutcome): boolean {
   return outcome.kind === 'skipped' && outcome.isOverflow !== true;
 }

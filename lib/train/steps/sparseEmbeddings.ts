@@ -3,12 +3,12 @@ import type { Transformer } from '../../nn/model/transformer.js';
 import { hasRowUpdate } from '../../optim/adam.js';
 
 /**
- * Gives the model's embeddings sparse gradients, as our Adam takes them: a batch uses few rows of a
- * large vocabulary. A table that is tied to the generator has a dense gradient anyway; half types keep
- * theirs, and other devices than the CPU, where the norm of a gradient that holds a row twice would
- * have to be waited for.
+ * Gives the model's embeddings sparse gradients, which this package's Adam supports: a batch uses few
+ * rows of a large vocabulary. A table tied to the generator has a dense gradient anyway. Gradients
+ * remain dense for half-precision types, and on devices other than the CPU, where the norm of a
+ * gradient that has a row twice would require waiting for the device.
  *
- * @returns puts back what was set before
+ * @returns a function that restores the previous settings
  */
 export function useSparseEmbeddings(model: Transformer): () => void {
   const generatorWeight = model.generator.proj.weight;

@@ -1,4 +1,4 @@
-/** Batches made alike in size, so that a recorded step fits many of them. */
+/** Batches padded to common sizes, so that a recorded step fits many of them. */
 import type { PackedBatch } from '../../data/batching/packedBatch.js';
 import { checkIdRange, copyRange, placeIn } from '../../nn/idRange.js';
 import { PackedSequences } from '../../nn/packed/packedSequences.js';
@@ -15,27 +15,27 @@ export interface StepBucket {
   readonly tgtTokens: number;
   readonly srcLongest: number;
   readonly tgtLongest: number;
-  /** Those of the batch, and empty ones or ones of pad ids that fill it up. */
+  /** The sequences of the batch, plus fillers that are empty or consist of pad ids. */
   readonly sequences: number;
 }
 
-/** Up to an eighth more: the price of few recordings, in work on rows that count nothing. */
+/** At most an eighth more: some work on unused rows in exchange for fewer recordings. */
 function roundedUp(size: number): number {
   const granule = Math.max(16, 2 ** Math.floor(Math.log2(Math.max(1, size))) / 8);
   return Math.ceil(size / granule) * granule;
 }
 
 /**
- * The bucket that a batch belongs to.
+ * Returns the bucket of a batch.
  *
- * @param mostPositions what the model's tables of positions have; no sequence is made longer
+ * @param mostPositions length of the model's position tables; no sequence is made longer
  */
 export function bucketOf(
   { srcSequences, tgtSequences }: PackedBatch,
   mostPositions = Infinity,
 ): StepBucket {
   const [srcTokens, tgtTokens] = [roundedUp(srcSequences.tokens), roundedUp(tgtSequences.tokens)];
-  // A sequence that is too long by itself is refused by the model.
+  // The model refuses a sequence that is already too long.
   const longest = (given: number) => Math.max(given, Math.min(roundedUp(given), mostPositions));
   const [srcLongest, tgtLongest] = [longest(srcSequences.longest), longest(tgtSequences.longest)];
   const fillers = Math.max(
@@ -46,10 +46,10 @@ export function bucketOf(
   return { srcTokens, tgtTokens, srcLongest, tgtLongest, sequences };
 }
 
-/** The tensors that a recorded step reads, on its device. They stay where they are. */
+/** The tensors that a recorded step reads, on its device. Their memory does not move. */
 export class BucketInputs {
   readonly bucket: StepBucket;
-  /** Ids `[srcTokens]`, `[tgtTokens]`, `[tgtTokens]`; the pad id where a filler is. */
+  /** Ids `[srcTokens]`, `[tgtTokens]`, `[tgtTokens]`; fillers have the pad id. */
   readonly src: Tensor;
   readonly tgt: Tensor;
   readonly tgtY: Tensor;
@@ -77,9 +77,9 @@ export class BucketInputs {
   }
 
   /**
-   * Puts a batch of this bucket in.
+   * Copies a batch of this bucket into the tensors.
    *
-   * @throws RangeError for an id outside the tables, which a recorded step does not look at
+   * @throws RangeError if an id is outside the tables, which a recorded step does not check
    */
   load(packed: PackedBatch, tables: { src: number; tgt: number }): void {
     const [inSource, inTarget] = [placeIn(packed.srcSequences), placeIn(packed.tgtSequences)];
@@ -105,7 +105,7 @@ export class BucketInputs {
   #loadSequences(target: PackedSequences, given: PackedSequences): void {
     const offsets = given.offsets.toArray() as number[];
     const lengths = offsets.slice(1).map((end, index) => end - (offsets[index] as number));
-    // Fillers are no longer than the longest sequence may be.
+    // Fillers must not exceed the maximum length of a sequence.
     let left = target.tokens - given.tokens;
     while (lengths.length < target.offsets.numel - 1) {
       const length = Math.min(left, target.longest);
@@ -127,7 +127,7 @@ export class BucketInputs {
   }
 }
 
-/** Without waiting for the device of the target. */
+/** Copies without waiting for the target's device. */
 function copyInto(target: Tensor, source: Tensor): void {
   noGrad(() => target.copy_(movedTo(target.device, source)));
 }

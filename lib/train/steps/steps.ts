@@ -1,4 +1,4 @@
-/** One optimizer step from a few batches, and what comes of it. */
+/** One optimizer step on one or more batches, and its outcome. */
 import type { Batch } from '../../data/batching/batch.js';
 import type { Transformer } from '../../nn/model/transformer.js';
 import { clipGradNorm } from '../../optim/clipGradNorm.js';
@@ -9,12 +9,12 @@ import type { Tensor } from '../../tensor/tensor.js';
 import { batchLoss } from './tokenLoss.js';
 import type { TrainingOptimizer } from '../trainerOptions.js';
 
-/** What one optimizer step came to. */
+/** The outcome of one optimizer step. */
 export type StepOutcome = StepCounts &
   (
     | {
         kind: 'taken';
-        /** Over all target tokens. */
+        /** Sum over all target tokens. */
         lossSum: number;
         tokens: number;
         learningRate: number;
@@ -22,45 +22,45 @@ export type StepOutcome = StepCounts &
     | {
         kind: 'skipped';
         fault: string;
-        /** Gradients of float16 that overflowed: the next step has a smaller loss scale. */
+        /** Whether float16 gradients overflowed: the next step has a smaller loss scale. */
         isOverflow?: boolean;
       }
     | { kind: 'empty' }
   );
 
-/** Batches that a step had, and those of them without a target token. */
+/** Number of batches in a step, and of those without a target token. */
 export interface StepCounts {
   batches: number;
   empty: number;
 }
 
-/** What all steps of a training have in common. */
+/** Settings shared by all steps of a training run. */
 export interface StepSettings {
   readonly model: Transformer;
   readonly optimizer: TrainingOptimizer;
   readonly parameters: readonly Tensor[];
   readonly pad: number;
-  /** What `isPackable` says of the model in this epoch. */
+  /** The result of `isPackable` for the model in this epoch. */
   readonly packs: () => boolean;
   readonly dtype: AutocastDType;
-  /** Infinity: none */
+  /** Infinity for no clipping. */
   readonly clip: number;
-  /** Null: the optimizer keeps the rate that it came with. */
+  /** Null if the optimizer keeps its own learning rate. */
   readonly schedule: Schedule | null;
   /** Number of steps taken so far. */
   readonly stepsTaken: () => number;
 }
 
-/** Takes steps; outcomes may come later than their steps, in order. */
+/** Takes steps; outcomes may be returned later than their steps, in order. */
 export interface Steps {
   take(batches: readonly Batch[]): Promise<StepOutcome[]>;
-  /** What is still to come. */
+  /** Returns the remaining outcomes. */
   finish(): Promise<StepOutcome[]>;
-  /** Frees what the steps keep for each other. */
+  /** Frees the tensors kept between steps. */
   dispose(): void;
 }
 
-/** Batches with a target token: without one there is no loss, and 0 / 0 would destroy every weight. */
+/** Selects the batches with a target token: without one, a loss of 0 / 0 would destroy all weights. */
 export function usable(batches: readonly Batch[]): {
   full: Batch[];
   counts: StepCounts;
@@ -74,7 +74,7 @@ export function usable(batches: readonly Batch[]): {
   };
 }
 
-/** The loss of a batch as its part of a step over `tokens` tokens, times `lossScale`. */
+/** The share of a batch in the loss of a step over `tokens` tokens, times `lossScale`. */
 export function lossOf(
   { model, pad, packs, dtype }: StepSettings,
   batch: Batch,
@@ -86,9 +86,9 @@ export function lossOf(
 }
 
 /**
- * Sets the rate of the step that comes next; returns the rate in force.
+ * Sets the learning rate of the next step and returns it.
  *
- * @param unreported steps that were taken and not told of yet
+ * @param unreported number of steps taken whose outcome has not been returned yet
  */
 export function setRate({ schedule, stepsTaken, optimizer }: StepSettings, unreported = 0): number {
   if (schedule !== null) {
@@ -98,13 +98,13 @@ export function setRate({ schedule, stepsTaken, optimizer }: StepSettings, unrep
   return optimizer.lr;
 }
 
-/** @returns what is wrong with a step's numbers, null if nothing is */
+/** @returns a description of what is wrong with a step's numbers; null if they are finite */
 export function faultOf(lossSum: number, norm: number): string | null {
   if (!Number.isFinite(lossSum)) return `the loss is ${lossSum}`;
   return Number.isFinite(norm) ? null : `the norm of the gradients is ${norm}`;
 }
 
-/** Steps whose numbers are looked at on the way, as on the CPU, where they are at hand. */
+/** Steps whose numbers are checked immediately, as on the CPU, where they are available. */
 export class ImmediateSteps implements Steps {
   readonly #settings: StepSettings;
 
@@ -137,6 +137,6 @@ export class ImmediateSteps implements Steps {
   }
 
   dispose(): void {
-    // Nothing is kept.
+    // Nothing to free.
   }
 }

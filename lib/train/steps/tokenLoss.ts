@@ -27,26 +27,26 @@ import { checkBatch, checkBatchIds } from './checkBatch.js';
 /** Options of {@link tokenLossSum}. */
 export interface TokenLossOptions {
   /**
-   * what the sum is multiplied with, before gradients are made: 1 / tokens gives the mean for less
-   * work than a division afterwards; default 1
+   * Factor applied to the sum before gradients are computed: 1 / tokens gives the mean for less work
+   * than a division afterwards. Default 1.
    */
   scale?: number;
 }
 
 /**
- * The cross-entropy of a batch, summed over its target tokens; divide by their number for the
- * mean. Padding takes no part: a batch from `makeBatch` or `batches` runs without it through a
- * model of this package's modules (`Transformer.forwardPacked`); else its rows are left out before
- * the generator, which is the widest layer. Either way the sum is the one of a loss that ignores
- * the pad id, at a fraction of the work.
+ * Computes the cross-entropy of a batch, summed over its target tokens; divide by their number for the
+ * mean. Padding is ignored: a batch from `makeBatch` or `batches` runs without it through a model of
+ * this package's modules (`Transformer.forwardPacked`); otherwise its rows are removed before the
+ * generator, which is the widest layer. Either way the result equals that of a loss that ignores the
+ * pad id, at a fraction of the work.
  *
  * @param batch ids and masks `[B, S]`, `[B, T]`, `[B, 1, S]`, `[B, T, T]`, on the model's device or on
  *   the CPU, from where they are moved without waiting
- * @param pad the id in `batch.tgtY` that is no target
- * @returns a scalar that gradients flow through
- * @throws TypeError for what is no model or no batch
- * @throws RangeError if `batch.ntokens` is not the number of targets other than `pad`, or for an id
- *   outside the vocabulary, naming its pair and place
+ * @param pad the padding id in `batch.tgtY`, which is not a target
+ * @returns a differentiable scalar
+ * @throws TypeError if `model` is not a Transformer or `batch` is not a batch
+ * @throws RangeError if `batch.ntokens` is not the number of targets other than `pad`, or if an id is
+ *   outside the vocabulary, naming its pair and position
  */
 export function tokenLossSum(
   model: Transformer,
@@ -68,13 +68,13 @@ export interface BatchLossSettings {
   readonly pad: number;
   /** Factor of the sum. */
   readonly scale: number;
-  /** What {@link isPackable} says of the model. */
+  /** The result of {@link isPackable} for the model. */
   readonly packs: boolean;
 }
 
 /**
- * {@link tokenLossSum} of a model and a batch that were checked, except for the range of the ids.
- * @throws RangeError naming the pair and the place of an id outside the vocabulary
+ * {@link tokenLossSum} for a model and a batch already checked, except for the range of the ids.
+ * @throws RangeError naming the pair and the position of an id outside the vocabulary
  */
 export function batchLoss(
   model: Transformer,
@@ -84,7 +84,7 @@ export function batchLoss(
   try {
     return uncheckedLoss(model, batch, { pad, scale, packs });
   } catch (error) {
-    // Modules know an id by its place in the rows that they were given, if at all.
+    // A module knows at most the position of an id in its own input.
     if (error instanceof RangeError) checkBatchIds('tokenLossSum', model, batch, pad);
     throw error;
   }
@@ -95,11 +95,11 @@ function uncheckedLoss(
   batch: Batch,
   { pad, scale, packs }: BatchLossSettings,
 ): Tensor {
-  // Once: the getter looks at the batch's tensors each time.
+  // Read once: the getter checks the batch's tensors each time.
   const packed = packs ? batch.packed : undefined;
   return tidy(() => {
     const { device } = model.generator.proj.weight;
-    // What has to be looked at is looked at where the batch is, usually on the CPU.
+    // Values are checked on the batch's device, usually the CPU.
     const targets = packed?.tgtY ?? batch.tgtY.flatten();
     const rows = targetRows(targets, pad, batch.ntokens);
     if (packed !== undefined) return packedLoss(model, movedPacked(device, packed), { scale });
@@ -118,11 +118,11 @@ function uncheckedLoss(
 }
 
 /**
- * The loss of a model that packs, summed over the targets of a packed batch on its device: the one
- * composition for steps that are computed as they come and for those that are recorded.
+ * The loss of a packable model, summed over the targets of a packed batch on its device; shared by
+ * recorded and unrecorded steps.
  *
- * @param packed checked; ids that fit the vocabulary
- * @param options of {@link linearCrossEntropy}
+ * @param packed a checked batch whose ids are in the vocabulary
+ * @param options options of {@link linearCrossEntropy}
  */
 export function packedLoss(
   model: Transformer,
@@ -142,19 +142,19 @@ function movedPacked(device: Device, packed: PackedBatch): PackedBatch {
   };
 }
 
-/** Where `targets` `[N]` are no padding. @throws RangeError unless there are `ntokens` of them */
+/** Indices of `targets` `[N]` other than `pad`. @throws RangeError unless there are `ntokens` of them */
 function targetRows(targets: Tensor, pad: number, ntokens: number): Tensor {
   const rows = callTensor('aten::nonzero', targets.ne(pad)).squeeze(1);
   if (rows.numel !== ntokens) {
     throw new RangeError(
-      `tokenLossSum: the batch says ntokens ${ntokens}, but ${rows.numel} of its targets ` +
+      `tokenLossSum: the batch has ntokens ${ntokens}, but ${rows.numel} of its targets ` +
         `differ from pad ${pad}; was it made with another pad id?`,
     );
   }
   return rows;
 }
 
-/** The loss of the decoder's vectors `[N, dModel]`, by the fused op for a generator as it came. */
+/** The loss of the decoder's vectors `[N, dModel]`, with the fused op for an unmodified generator. */
 function generatorLoss(
   generator: Generator,
   vectors: Tensor,
@@ -167,7 +167,7 @@ function generatorLoss(
     generator.logits === Generator.prototype.logits &&
     proj.forward === Linear.prototype.forward;
   if (isPlain) return linearCrossEntropy(vectors, proj, targets, options).loss;
-  // Its own forward and hooks. The softmax within the loss does not change log-probabilities.
+  // Runs its own forward and hooks. The softmax in the loss does not change log-probabilities.
   const { scale = 1, ignoreIndex = null } = options;
   const logits = generator.forward(vectors);
   return crossEntropy(logits, targets, { ignoreIndex, reduction: 'sum' }).mul(scale);

@@ -151,13 +151,13 @@ describe('Trainer.fit', () => {
   test('tells how a dataset becomes batches', async () => {
     for (const train of [task.dataset, () => task.dataset]) {
       await expect(makeTrainer().fit(train as never, oneEpoch)).rejects.toThrow(
-        'a TranslationDataset; put it in batches: batches(dataset, { shuffle: true })',
+        'a TranslationDataset; split it into batches: batches(dataset, { shuffle: true })',
       );
     }
   });
 
   test.each<[string, unknown, string]>([
-    ['null', null, 'batch 1 of train must be a Batch such as batches(dataset) gives, got null'],
+    ['null', null, 'batch 1 of train must be a Batch such as batches(dataset) yields, got null'],
     ['{}', {}, 'batch 1 of train.src must be a Tensor, got undefined'],
     ['a pair', { src: [1], tgt: [1] }, 'batch 1 of train.src must be a Tensor, got an array of 1'],
   ])('refuses %s as a batch', async (_, batch, message) => {
@@ -284,7 +284,7 @@ describe('two trainings into one folder', () => {
     const second = makeTrainer({ out, overwrite: true });
     await expect(second.fit(firstBatches(task, 2, 1), oneEpoch)).rejects.toMatchObject({
       code: 'ERR_CHECKPOINT',
-      message: `${out}: another Trainer of this process is training into this folder; choose another one`,
+      message: `${out}: another Trainer in this process is training in this folder; choose another one`,
     });
     expect(second.history.steps).toHaveLength(0);
     expect((await first).epochs).toBe(1);
@@ -300,7 +300,7 @@ describe('two trainings into one folder', () => {
       writeFileSync(lockOf(out), `${other.pid} ${hostname()}`);
       const fitting = makeTrainer({ out }).fit(firstBatches(task, 2, 1), oneEpoch);
       await expect(fitting).rejects.toMatchObject({ code: 'ERR_CHECKPOINT' });
-      await expect(fitting).rejects.toThrow(`process ${other.pid} is training into this folder`);
+      await expect(fitting).rejects.toThrow(`process ${other.pid} is training in this folder`);
       expect(existsSync(lockOf(out))).toBe(true);
     } finally {
       other.kill();
@@ -337,7 +337,7 @@ test('a training whose folder another one has taken over saves nothing more', as
   });
   await expect(trainer.fit(firstBatches(task, 2, 1), oneEpoch)).rejects.toMatchObject({
     code: 'ERR_CHECKPOINT',
-    message: `${out}: another training has taken this folder over; nothing more is saved`,
+    message: `${out}: another training run has taken over this folder; nothing more is saved`,
   });
   expect(readFileSync(lock, 'utf8')).toBe('1 another-host');
   expect(readdirSync(out)).toEqual(['.training.lock']);

@@ -44,9 +44,9 @@ describe('samples', () => {
     const epoch = [
       expect.stringMatching(/^ {2}twenty one → /),
       expect.stringMatching(
-        /^ {2}(twenty ){10}: left out, it has 72 tokens .* the model takes 32$/,
+        /^ {2}(twenty ){10}: skipped, it has 72 tokens .* the model's limit is 32$/,
       ),
-      expect.stringMatching(/^ {2}x{120}…: left out, it has too many characters$/),
+      expect.stringMatching(/^ {2}x{120}…: skipped, it has too many characters$/),
       expect.stringMatching(/^ {2}thirty → /),
     ] as string[];
     expect(messages).toEqual([...epoch, ...epoch]);
@@ -84,7 +84,7 @@ describe('validation rows that are longer than the table of positions', () => {
     const validation = await batchesOf([long, first, longTarget, second], batchSize);
     await trainer.fit(firstBatches(task, 4, 2), { epochs: 1, validation });
     expect(messages).toEqual([
-      "warning: left out 2 validation rows longer than the model's table of positions (rows 1, 3)",
+      "warning: skipped 2 validation rows longer than the model's position table (rows 1, 3)",
     ]);
     const { pad } = task.specialIds;
     const alone = await evaluate(model, await batchesOf([first, second], 1), { pad });
@@ -115,7 +115,7 @@ describe('a loss that explodes', () => {
     await trainer.fit(firstBatches(task, 50, 5), { epochs: 4 });
     expect(messages).toEqual([
       expect.stringMatching(
-        /^warning: the loss is \d+\.\d\d, and guessing gives 5\.\d\d: it has exploded\. Try a smaller learningRate/,
+        /^warning: the loss is \d+\.\d\d, but guessing gives 5\.\d\d: it has exploded\. Try a smaller learningRate/,
       ),
     ]);
     model.dispose();
@@ -128,7 +128,7 @@ describe('a loss that explodes', () => {
     }
     expect(watch.epoch(9.2)).toBe(null);
     for (let step = 0; step < 9; step++) expect(watch.step(9.3)).toBe(null);
-    expect(watch.step(9.3)).toMatch(/^warning: the loss is 9\.30, and guessing gives 4\.61/);
+    expect(watch.step(9.3)).toMatch(/^warning: the loss is 9\.30, but guessing gives 4\.61/);
     for (let step = 0; step < 50; step++) expect(watch.step(1000)).toBe(null);
     expect(new LossWatch(100).epoch(9.3)).toMatch(/^warning/);
     expect(new LossWatch(100).epoch(NaN)).toBe(null);

@@ -41,7 +41,7 @@ describe('the room for a run', () => {
     );
     expect(error).toMatchObject({ code: 'ERR_CHECKPOINT' });
     expect((error as Error).message).toMatch(
-      /saving needs 3000000\.0 GB \(best\/ and last\/, and a copy while one is replaced, 1000000\.0 GB each\), and the disk has .* free/,
+      /saving needs 3000000\.0 GB \(best\/ and last\/, and a copy while one is replaced, 1000000\.0 GB each\), but the disk has .* free/,
     );
   });
 
@@ -109,7 +109,7 @@ describe('a save that fails', () => {
     await expect(trainer.fit(firstBatches(task, 4, 2), { epochs: 3 })).rejects.toMatchObject({
       code: 'ERR_CHECKPOINT',
       message: expect.stringMatching(
-        /the state after step 6 is not saved: .*holds files but no model.*still in memory: saveModel/,
+        /the state after step 6 was not saved: .*holds files but no model.*still in memory: saveModel/,
       ) as string,
     });
     expect(savedHistory().steps).toHaveLength(6);

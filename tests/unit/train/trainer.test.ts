@@ -647,7 +647,7 @@ describe('fit', () => {
     const { trainer, dispose } = setup();
     const once = firstBatches(task, 4, 2)[Symbol.iterator]() as IterableIterator<Batch>;
     await expect(trainer.fit(once, { epochs: 2 })).rejects.toThrow(
-      /no batch in epoch 2; an iterator can be run through only once/,
+      /no batch in epoch 2; an iterator can be consumed only once/,
     );
     dispose();
   });
