@@ -1,4 +1,4 @@
-/** Checks of tensors at the doors of modules. They cost a few native reads and no computation. */
+/** Checks of the inputs of modules. They read metadata only and compute nothing. */
 import { TorchError } from '../runtime/errors.js';
 import { describe } from '../runtime/arguments.js';
 import { currentResults } from '../tensor/autocast.js';
@@ -8,10 +8,11 @@ import type { Module } from './module/module.js';
 import { isModule } from './module/registration.js';
 
 /**
- * Checks an input whose last dimension has a fixed size and that meets a weight. Under `autocast` it
- * may have the format that layers then give.
+ * Checks an input whose last dimension has a fixed size, and that it matches a weight. Under
+ * `autocast` it may have the dtype that layers then return.
  *
- * @throws RangeError naming both sizes, TypeError naming both dtypes, TorchError ERR_DEVICE both devices
+ * @throws RangeError if the size is wrong; TypeError if dtypes differ; TorchError ERR_DEVICE if
+ *   devices differ
  */
 export function checkFeatures(
   owner: string,
@@ -24,7 +25,7 @@ export function checkFeatures(
   const shape = input.shape;
   if (shape.at(-1) !== features) {
     throw new RangeError(
-      `${owner}: ${name} must have ${features} as its last dimension, got ${formatShape(shape)}`,
+      `${owner}: the last dimension of ${name} must be ${features}, got ${formatShape(shape)}`,
     );
   }
   const isRounded = input.dtype !== weight.dtype && weight.dtype === 'float32';
@@ -35,7 +36,7 @@ export function checkFeatures(
   checkAlike(owner, name, input, 'the weights', weight);
 }
 
-/** @throws TypeError when two tensors differ in dtype, TorchError ERR_DEVICE in device */
+/** @throws TypeError if dtypes differ; TorchError ERR_DEVICE if devices differ */
 export function checkAlike(
   owner: string,
   name: string,
@@ -52,7 +53,7 @@ export function checkAlike(
   checkSameDevice(owner, name, tensor, otherName, other);
 }
 
-/** @throws TorchError ERR_DEVICE when two tensors are on different devices, naming both */
+/** @throws TorchError ERR_DEVICE if two tensors are on different devices */
 export function checkSameDevice(
   owner: string,
   name: string,
@@ -68,12 +69,12 @@ export function checkSameDevice(
   );
 }
 
-/** Checks token ids: int64 or int32, of `ndim` dimensions if given. @throws TypeError, RangeError */
+/** Checks token ids: int64 or int32, with `ndim` dimensions if given. @throws TypeError, RangeError */
 export function checkIds(owner: string, name: string, ids: unknown, ndim?: number): void {
   checkTensor(owner, name, ids);
   if (ids.dtype !== 'int64' && ids.dtype !== 'int32') {
     throw new TypeError(
-      `${owner}: ${name} must hold ids as int64 or int32, got ${ids.dtype}; make them with ` +
+      `${owner}: ${name} must contain ids as int64 or int32, got ${ids.dtype}; create them with ` +
         `tensor(…, { dtype: 'int64' })`,
     );
   }
@@ -84,7 +85,7 @@ export function checkIds(owner: string, name: string, ids: unknown, ndim?: numbe
   }
 }
 
-/** @throws TypeError unless `value` is a module, which registers the parameters inside it */
+/** @throws TypeError unless `value` is a Module */
 export function checkModule(owner: string, name: string, value: unknown): asserts value is Module {
   if (isModule(value)) return;
   throw new TypeError(`${owner}: ${name} must be a Module, got ${describe(value)}`);

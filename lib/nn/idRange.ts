@@ -1,4 +1,4 @@
-/** Ids and the sizes of the tables that they are looked up in. */
+/** Checks that ids are within the table in which they are looked up. */
 import { formatShape } from '../tensor/check.js';
 import type { Device } from '../tensor/device.js';
 import { callTensors } from '../tensor/dispatch.js';
@@ -12,7 +12,7 @@ interface IdRange {
   readonly high: number;
 }
 
-/** Of ids that were looked at before they were moved: to ask a GPU is to wait for it. */
+/** Ranges of ids that were checked before they were moved, since reading from a GPU waits for it. */
 const ranges = new WeakMap<Tensor, IdRange>();
 
 function rangeOf(ids: Tensor): IdRange {
@@ -21,8 +21,8 @@ function rangeOf(ids: Tensor): IdRange {
 }
 
 /**
- * Ids on another device that {@link checkIdRange} can check without asking it. For ids that nobody
- * changes afterwards.
+ * Moves ids to another device such that {@link checkIdRange} can check them without reading from
+ * it. For ids that are not changed afterwards.
  *
  * @internal
  */
@@ -32,7 +32,7 @@ export function movedIds(device: Device, ids: Tensor): Tensor {
   return moved;
 }
 
-/** Notes that `target` holds what is in `ids` from now on. @internal */
+/** Records that `target` now contains the same ids as `ids`. @internal */
 export function copyRange(target: Tensor, ids: Tensor): void {
   if (ids.numel === 0) return;
   ranges.set(
@@ -41,18 +41,18 @@ export function copyRange(target: Tensor, ids: Tensor): void {
   );
 }
 
-/** Whether it is known, without asking a device, that all ids lie within a table. @internal */
+/** Whether all ids are known, without reading from a device, to be within a table. @internal */
 export function isKnownToFit(ids: Tensor, count: number): boolean {
   const range = ranges.get(ids);
   return range !== undefined && range.low >= 0 && range.high < count;
 }
 
 /**
- * Refuses ids outside 0 to count - 1. Checked here because the native kernels read past the table
- * (CUDA: end the device's context) instead.
+ * Checks that all ids are in 0 to count - 1. The native kernels do not check: they read past the
+ * table, or on CUDA destroy the device's context.
  *
- * @param placeOf where the `index`-th id is, in words; default: its indices
- * @throws RangeError naming the id, its position and the size of the table
+ * @param placeOf describes the position of the `index`-th id; default: its indices
+ * @throws RangeError with the id, its position and the size of the table
  */
 export function checkIdRange(
   owner: string,
@@ -70,16 +70,16 @@ export function checkIdRange(
     throw new RangeError(
       `${owner}: ${name} holds the id ${id} at ${placeOf(index)}, ` +
         `but the table has ${count} entries (0 to ${count - 1}); ` +
-        'is the tokenizer the one the model was made for, its added tokens counted?',
+        'use the tokenizer that the model was created for, and count its added tokens',
     );
   });
 }
 
-/** Where an id of packed sequences is: the sequence and the place in it, as if they were padded. */
+/** The position of an id in packed sequences: the sequence and the position within it. */
 export function placeIn(sequences: PackedSequences): (index: number) => string {
   return (index) => {
     const offsets = sequences.offsets.toArray() as number[];
-    // Of empty sequences that begin there, the last one is not empty.
+    // If empty sequences begin at the same offset, the last one is the one that is not empty.
     const sequence = offsets.findLastIndex((offset) => offset <= index);
     return formatShape([sequence, index - (offsets[sequence] as number)]);
   };

@@ -13,32 +13,33 @@ import { Dropout } from '../layers/dropout.js';
 import { checkEmptyRows, fitMask, fromAdditiveMask } from './mask.js';
 import type { EmptyRows, ScoreSizes } from './mask.js';
 
-/** Options of {@link attention}; the defaults drop nothing and block nothing. */
+/** Options of {@link attention}; by default there is no dropout and no mask. */
 export interface AttentionOptions {
-  /** which keys each query may attend (non-zero: yes); shapes and dtypes as in mask.ts */
+  /** the keys that each query may attend to (non-zero: yes); shapes and dtypes as in mask.ts */
   mask?: Tensor | null;
-  /** instead of `mask`: 0 where a key may be attended, -Infinity where not */
+  /** instead of `mask`: 0 for keys that may be attended to, -Infinity for others */
   additiveMask?: Tensor | null;
-  /** probability of a weight to be dropped, or a Dropout module whose mode counts; default 0 */
+  /** dropout probability of a weight, or a Dropout module, whose mode applies; default 0 */
   dropout?: number | Dropout;
-  /** false turns a `dropout` given as a number off; default true */
+  /** false disables a `dropout` given as a number; default true */
   training?: boolean;
-  /** weights of a query that may attend nothing; default `'uniform'` */
+  /** weights of a query that may not attend to any key; default `'uniform'` */
   emptyRows?: EmptyRows;
-  /** whether the weights are wanted; never changes the output; default true */
+  /** whether to return the weights; does not change the output; default true */
   needWeights?: boolean;
 }
 
 /**
- * Scaled dot-product attention, softmax(query · keyᵀ / √Dk) · value (paper, section 3.2.1): one
+ * Scaled dot-product attention, softmax(query · keyᵀ / √Dk) · value (paper, section 3.2.1), in one
  * native op.
  *
  * @param query `[B, H, Sq, Dk]` or `[B, Sq, Dk]`
  * @param key `[B, H, Sk, Dk]` or `[B, Sk, Dk]`
  * @param value `[B, H, Sk, Dv]` or `[B, Sk, Dv]`
  * @returns the output `[B, H, Sq, Dv]` or `[B, Sq, Dv]`, and the weights after dropout
- *   `[B, H, Sq, Sk]` or `[B, Sq, Sk]` (null when not wanted)
- * @throws RangeError naming both shapes that do not fit, TypeError for dtypes, devices, options
+ *   `[B, H, Sq, Sk]` or `[B, Sq, Sk]` (null if `needWeights` is false)
+ * @throws RangeError if shapes do not match; TypeError if dtypes differ or an option is invalid;
+ *   TorchError ERR_DEVICE if devices differ
  */
 export function attention(
   query: Tensor,
@@ -75,7 +76,7 @@ function givenMask({ mask, additiveMask }: AttentionOptions): Tensor | null {
   if (additiveMask === undefined || additiveMask === null) return mask ?? null;
   if (mask !== undefined && mask !== null) {
     throw new TypeError(
-      'attention: give mask or additiveMask, not both; combineMasks(mask, fromAdditiveMask(…)) joins them',
+      'attention: pass mask or additiveMask, not both; combine them with combineMasks(mask, fromAdditiveMask(…))',
     );
   }
   return fromAdditiveMask(additiveMask);
@@ -88,7 +89,7 @@ function dropProbability({ dropout = 0, training }: AttentionOptions): number {
   return training === false ? 0 : dropout;
 }
 
-/** Checks the three shapes against each other. */
+/** Checks that the three shapes match. */
 function scoreSizes(query: Tensor, key: Tensor, value: Tensor): ScoreSizes {
   checkTensor('attention', 'query', query);
   checkTensor('attention', 'key', key);

@@ -1,11 +1,11 @@
-/** The two reshapings around attention with several heads (paper, section 3.2.2). */
+/** Splits and joins the heads of multi-head attention (paper, section 3.2.2). */
 import { formatShape } from '../../tensor/check.js';
 import { tidy } from '../../tensor/scope.js';
 import type { Tensor } from '../../tensor/tensor.js';
 import { checkFeatures } from '../check.js';
 
 /**
- * Vectors in `heads` equal pieces, for attention side by side.
+ * Splits vectors into `heads` equal parts.
  *
  * @param input `[B, S, D]`; `heads` must divide D
  * @returns a view `[B, heads, S, D / heads]`
@@ -27,11 +27,11 @@ export function joinHeads(input: Tensor): Tensor {
 }
 
 /**
- * Checks the inputs of a module that attends with several heads.
+ * Checks the inputs of a multi-head attention module.
  *
- * @param weight whose dtype and device the inputs must have
- * @throws RangeError naming the shapes unless query is `[B, Sq, dModel]`, and key and value are
- *   `[B, Sk, dModel]`; TypeError for another dtype or device
+ * @param weight a weight with the required dtype and device
+ * @throws RangeError unless query is `[B, Sq, dModel]`, and key and value are `[B, Sk, dModel]`;
+ *   TypeError or TorchError ERR_DEVICE if dtype or device differ from the weight's
  */
 export function checkAttentionInputs(
   owner: string,
@@ -51,7 +51,7 @@ export function checkAttentionInputs(
   );
 }
 
-/** @throws RangeError unless `heads` divides `dModel`. `names`: what the owner calls the two */
+/** @throws RangeError unless `heads` divides `dModel`. `names`: the owner's names for both */
 export function checkHeads(
   owner: string,
   heads: number,

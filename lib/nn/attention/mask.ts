@@ -1,14 +1,14 @@
 /**
- * Attention masks, the whole contract:
+ * The contract of attention masks:
  *
- * - non-zero means "may be attended", 0 means "blocked" (seeds 000 and 001; seed 002 inverts);
- * - dtypes: bool, or numbers that are all 0 or 1; every one gives the same bits;
+ * - non-zero means "may be attended to", 0 means "blocked" (seeds 000 and 001; seed 002 inverts);
+ * - dtypes: bool, or numbers that are all 0 or 1; the result is identical for all dtypes;
  * - shapes, for B sequences, H heads, Sq queries and Sk keys: `[Sq|1, Sk]` (never `[B, Sk]`),
- *   `[B|1, Sq|1, Sk]` (the batch comes first, always), `[B|1, H|1, Sq|1, Sk]`;
- * - masks that are added to scores (0 and -Infinity) come through an option of their own,
- *   `additiveMask`, and are turned into bool;
- * - a query with every key blocked gets equal weights over the Sk keys of the mask given
- *   (`emptyRows: 'uniform'`, what a finite fill such as the seeds' -1e9 does), or zeros
+ *   `[B|1, Sq|1, Sk]` (the batch always comes first), `[B|1, H|1, Sq|1, Sk]`;
+ * - masks that are added to scores (0 and -Infinity) are passed as a separate option,
+ *   `additiveMask`, and converted to bool;
+ * - a query whose keys are all blocked gets equal weights for the Sk keys of the mask
+ *   (`emptyRows: 'uniform'`, like a finite fill such as the seeds' -1e9), or zeros
  *   (`emptyRows: 'zero'`); never NaN.
  */
 import { checkChoice, checkInteger, checkString } from '../../runtime/arguments.js';
@@ -21,10 +21,10 @@ import { tidy } from '../../tensor/scope.js';
 import type { Tensor } from '../../tensor/tensor.js';
 import { checkIds, checkSameDevice } from '../check.js';
 
-/** What a query without any key to attend gets; see the head of this file. */
+/** Weights of a query whose keys are all blocked; see the top of this file. */
 export type EmptyRows = 'uniform' | 'zero';
 
-/** The sizes of attention scores; `heads` is null for scores without a dimension of heads. */
+/** The sizes of attention scores; `heads` is null for scores without a head dimension. */
 export interface ScoreSizes {
   readonly batch: number;
   readonly heads: number | null;
@@ -33,12 +33,12 @@ export interface ScoreSizes {
 }
 
 /**
- * Which tokens are no padding.
+ * Returns a mask of the tokens that are not padding.
  *
  * @param ids `[B, S]`, int64 or int32
- * @param pad the padding's id
+ * @param pad id of the padding token
  * @returns bool `[B, 1, S]`
- * @throws TypeError, RangeError for what are no ids or no id
+ * @throws TypeError, RangeError if `ids` or `pad` is invalid
  */
 export function paddingMask(ids: Tensor, pad: number): Tensor {
   checkIds('paddingMask', 'ids', ids, 2);
@@ -47,12 +47,12 @@ export function paddingMask(ids: Tensor, pad: number): Tensor {
 }
 
 /**
- * Which positions each position may see: itself and those before it.
+ * Returns the causal mask, with which each position sees itself and the positions before it.
  *
  * @param size number of positions, at least 0
- * @param options `device`: where the mask is; default `'cpu'`
+ * @param options `device`: device of the mask; default `'cpu'`
  * @returns bool `[1, size, size]`, true on and below the diagonal
- * @throws TypeError, RangeError for a size or device that is none
+ * @throws TypeError, RangeError if `size` or `device` is invalid
  */
 export function subsequentMask(size: number, options: { device?: DeviceChoice } = {}): Tensor {
   checkInteger('subsequentMask', 'size', size, 0);
@@ -60,12 +60,12 @@ export function subsequentMask(size: number, options: { device?: DeviceChoice } 
 }
 
 /**
- * The decoder's mask: no padding, and nothing from the future (paper, section 3.2.3).
+ * Returns the decoder's mask, which blocks padding and later positions (paper, section 3.2.3).
  *
  * @param ids `[B, T]`, int64 or int32
- * @param pad the padding's id
+ * @param pad id of the padding token
  * @returns bool `[B, T, T]`
- * @throws TypeError, RangeError for what are no ids or no id
+ * @throws TypeError, RangeError if `ids` or `pad` is invalid
  */
 export function targetMask(ids: Tensor, pad: number): Tensor {
   checkIds('targetMask', 'ids', ids, 2);
@@ -76,13 +76,14 @@ export function targetMask(ids: Tensor, pad: number): Tensor {
 }
 
 /**
- * Positions that every mask allows: `combineMasks(paddingMask(ids, pad), subsequentMask(size))`.
- * Sizes of 1 are broadcast; the number of dimensions must be equal, because `[S, S]` beside
- * `[B, 1, S]` would leave open what is a batch.
+ * Returns the positions that every mask allows:
+ * `combineMasks(paddingMask(ids, pad), subsequentMask(size))`.
+ * Sizes of 1 are broadcast. The number of dimensions must be equal, because `[S, S]` combined with
+ * `[B, 1, S]` would be ambiguous about the batch.
  *
- * @returns bool, of the sizes that all have together
- * @throws TypeError for anything but masks on one device, RangeError naming two shapes that do not
- *   fit
+ * @returns bool, of the broadcast shape
+ * @throws TypeError if an argument is not a mask; RangeError if shapes do not match; TorchError
+ *   ERR_DEVICE if devices differ
  */
 export function combineMasks(first: Tensor, ...others: Tensor[]): Tensor {
   const owner = 'combineMasks';
@@ -103,38 +104,38 @@ export function combineMasks(first: Tensor, ...others: Tensor[]): Tensor {
       checkSameDevice(owner, 'a mask', allowed, 'the masks before it', combined);
       combined = combined.logicalAnd(allowed);
     }
-    // A single bool mask is the caller's own tensor, which lives on when the result is disposed of.
+    // A single bool mask is the caller's tensor, which must survive disposal of the result.
     return combined === first ? first.detach() : combined;
   });
 }
 
 /**
- * The mask as bool; a bool mask is returned as it is.
+ * Converts a mask to bool; a bool mask is returned unchanged.
  *
- * @param owner what the mask is for, with which the messages begin: `'MyAttention'`
+ * @param owner prefix of error messages, such as `'MyAttention'`
  * @param mask any shape; bool, or numbers that are all 0 or 1
  * @returns bool, the same shape
- * @throws TypeError for anything but a tensor of bools, zeros and ones
+ * @throws TypeError if `mask` is not a tensor, or contains numbers other than 0 and 1
  */
 export function booleanMask(owner: string, mask: Tensor): Tensor {
   checkString('booleanMask', 'owner', owner);
   return checkedBooleans(owner, mask, {
-    meaning: '0 (blocked) and 1 (may be attended)',
+    meaning: '0 (blocked) and 1 (may be attended to)',
     additiveHint:
-      '; this one looks like a mask to add to the scores: pass it as additiveMask ' +
+      '; this one looks like an additive mask: pass it as additiveMask ' +
       'to attention(), or as fromAdditiveMask(mask)',
   });
 }
 
 /**
- * A mask of the opposite sense (true, or 1: blocked) as one of this file's: true where a key may
- * be attended.
+ * Converts a mask of the opposite convention (true or 1: blocked) to the one of this file: true for
+ * keys that may be attended to.
  *
- * @throws TypeError for anything but a tensor of bools, zeros and ones
+ * @throws TypeError if `blocked` is not a tensor, or contains numbers other than 0 and 1
  */
 export function fromBlockedMask(owner: string, blocked: Tensor): Tensor {
-  const meaning = '0 (may be attended) and 1 (blocked)';
-  const additiveHint = '; this one looks like a mask to add to the scores: pass mask.lt(0)';
+  const meaning = '0 (may be attended to) and 1 (blocked)';
+  const additiveHint = '; this one looks like an additive mask: pass mask.lt(0)';
   return tidy(() => checkedBooleans(owner, blocked, { meaning, additiveHint }).logicalNot());
 }
 
@@ -145,7 +146,7 @@ function checkedBooleans(
 ): Tensor {
   if (mask === undefined) {
     throw new TypeError(
-      `${owner}: mask must be a Tensor, or null to attend everything; it is missing`,
+      `${owner}: mask must be a Tensor, or null to attend to everything; it is missing`,
     );
   }
   checkTensor(owner, 'mask', mask);
@@ -155,7 +156,7 @@ function checkedBooleans(
     if (valid.all().item() !== 1) {
       const additive = isFloatingPoint(mask.dtype) && mask.lt(0).any().item() === 1;
       throw new TypeError(
-        `${owner}: mask must be bool or hold only ${words.meaning}` +
+        `${owner}: mask must be bool or contain only ${words.meaning}` +
           (additive
             ? words.additiveHint
             : `, got other numbers in ${formatShape(mask.shape)} of ${mask.dtype}`),
@@ -166,26 +167,26 @@ function checkedBooleans(
 }
 
 /**
- * A mask that was made to be added to scores, as bool: 0 may be attended; -Infinity, and finite
- * fills such as -1e9 (anything from -10,000 down), are blocked.
+ * Converts an additive mask to bool: 0 means "may be attended to"; -Infinity and finite fills such
+ * as -1e9 (any value up to -10,000) mean "blocked".
  *
- * @param mask any shape, floating
+ * @param mask any shape, floating-point
  * @returns bool, the same shape
- * @throws TypeError for integers and bools, RangeError for values between
+ * @throws TypeError if the dtype is not floating-point; RangeError for any other value
  */
 export function fromAdditiveMask(mask: Tensor): Tensor {
   checkTensor('fromAdditiveMask', 'additiveMask', mask);
   if (!isFloatingPoint(mask.dtype)) {
     throw new TypeError(
-      `fromAdditiveMask: additiveMask must be floating, got ${mask.dtype}; a bool or 0/1 mask goes in as mask`,
+      `fromAdditiveMask: additiveMask must be floating-point, got ${mask.dtype}; pass a bool or 0/1 mask as mask`,
     );
   }
   return tidy(() => {
     const open = mask.eq(0);
     if (open.logicalOr(mask.le(-1e4)).all().item() !== 1) {
       throw new RangeError(
-        'fromAdditiveMask: additiveMask must hold only 0 and -Infinity (or fills of at most -10000): ' +
-          'biases on single scores are not supported',
+        'fromAdditiveMask: additiveMask must contain only 0 and -Infinity (or fills of at most -10000): ' +
+          'biases of individual scores are not supported',
       );
     }
     return open;
@@ -193,12 +194,12 @@ export function fromAdditiveMask(mask: Tensor): Tensor {
 }
 
 /**
- * Refuses a decoder's mask of the opposite sense: a causal mask with true for "blocked". It is told
- * with padding anywhere, with rows of padding only, and with windows. Accepted are all masks that
- * let positions see themselves (full, prefix and windowed ones) or let them see all but themselves,
- * and what can be of either sense, such as one token before padding.
+ * Rejects a decoder's mask of the opposite convention: a causal mask with true for "blocked". It is
+ * detected with padding anywhere, with rows that are all padding, and with windows. Masks are
+ * accepted if positions see themselves (full, prefix and windowed masks) or everything except
+ * themselves, or if the mask is valid in both conventions, such as one token before padding.
  *
- * @param mask bool `[…, T, T]`; looked at on the CPU only, where that does not wait for a device
+ * @param mask bool `[…, T, T]`; checked only on the CPU, where no device has to be waited for
  * @throws TypeError
  */
 export function refuseInvertedCausal(owner: string, name: string, mask: Tensor): void {
@@ -207,8 +208,8 @@ export function refuseInvertedCausal(owner: string, name: string, mask: Tensor):
   if (mask.numel === 0 || mask.shape.at(-1) === 1) return;
   if (!tidy(() => onlyFutureOpen(mask) || isInvertedCausal(mask))) return;
   throw new TypeError(
-    `${owner}: ${name} blocks every position from itself and allows later ones, as a mask with ` +
-      'true for "blocked" does; here true means "may be attended": pass mask.logicalNot()',
+    `${owner}: ${name} blocks every position from itself and allows later ones, like a mask with ` +
+      'true for "blocked" does; here true means "may be attended to": pass mask.logicalNot()',
   );
 }
 
@@ -219,19 +220,19 @@ function onlyFutureOpen(mask: Tensor): boolean {
 }
 
 /**
- * Whether every matrix is what `logicalNot` makes of a causal mask, and one leaves no doubt.
- * There all that is later is open, and a position sees itself, or the one before it, only where
- * that is padding: a column that is open to all.
+ * Whether every matrix may be the `logicalNot` of a causal mask, and at least one certainly is.
+ * In such a matrix all later positions are open, and a position sees itself or the one before it
+ * only if that is padding, that is, a column open to all.
  */
 function isInvertedCausal(mask: Tensor): boolean {
   const T = mask.shape.at(-1) as number;
-  // What a causal mask fails at once, before anything of the size of the mask is computed.
+  // A cheap test that causal masks fail, before anything of the size of the mask is computed.
   if (!holdsAll(mask.select(-2, 0).narrow(-1, 1, T - 1))) return false;
   const eye = callTensor('aten::eye', T, { dtype: 'bool' });
   const future = callTensor('aten::triu', ones([T, T], { dtype: 'bool' }), 1);
   const own = diagonal(mask, 0);
   const openColumn = mask.all(-2);
-  // Masks against empty rows leave the diagonal of padding open, which blocks it here.
+  // Masks that avoid empty rows leave the diagonal open for padding; inverted, it is blocked.
   const openBesideDiagonal = mask.logicalOr(eye).all(-2);
   const before = diagonal(mask, -1);
   const [ownLater, openBefore] = [own.narrow(-1, 1, T - 1), openColumn.narrow(-1, 0, T - 1)];
@@ -241,7 +242,7 @@ function isInvertedCausal(mask: Tensor): boolean {
     holdsAll(own.logicalNot().logicalOr(openColumn)) &&
     holdsAll(before.logicalNot().logicalOr(explained));
   if (!consistent) return false;
-  // A token that does not see itself while one before it does.
+  // A token does not see itself, and is not padding before other tokens.
   return holds(ownLater.logicalNot().logicalAnd(before.logicalNot().logicalOr(openBefore)));
 }
 
@@ -258,10 +259,11 @@ function holdsAll(mask: Tensor): boolean {
 }
 
 /**
- * Brings a mask to bool and to the rank of the scores, ready to be broadcast.
+ * Converts a mask to bool and to the rank of the scores, so that it can be broadcast.
  *
- * @returns `[B|1, H|1, Sq|1, Sk]`, or `[B|1, Sq|1, Sk]` when `sizes.heads` is null
- * @throws RangeError naming both shapes, TypeError for dtype, values or device
+ * @returns `[B|1, H|1, Sq|1, Sk]`, or `[B|1, Sq|1, Sk]` if `sizes.heads` is null
+ * @throws RangeError if the shape does not match; TypeError for an invalid dtype or value; TorchError
+ *   ERR_DEVICE if devices differ
  */
 export function fitMask(owner: string, mask: Tensor, sizes: ScoreSizes, like: Tensor): Tensor {
   checkTensor(owner, 'mask', mask);
@@ -299,11 +301,11 @@ function misfit(
   return (
     `${owner}: mask ${formatShape(shape)} does not fit scores ${formatShape(full)}; ` +
     `accepted: ${accepted.join(', ')}` +
-    (perSequence ? '; a mask of one row a sequence needs mask.unsqueeze(1)' : '')
+    (perSequence ? '; a mask with one row per sequence needs mask.unsqueeze(1)' : '')
   );
 }
 
-/** @throws TypeError for anything but 'uniform' and 'zero' */
+/** @throws TypeError unless `value` is 'uniform' or 'zero' */
 export function checkEmptyRows(owner: string, value: unknown): EmptyRows {
   return checkChoice(owner, 'emptyRows', value, ['uniform', 'zero']);
 }

@@ -18,50 +18,50 @@ import type { RotaryPositionsOptions } from '../layers/rotaryPositions.js';
 
 /** Options of {@link MultiHeadedAttention}; the defaults are seed 001's. */
 export interface MultiHeadedAttentionOptions {
-  /** of the attention weights; default 0.1 (seed 001; the paper has none there) */
+  /** dropout of the attention weights; default 0.1 (seed 001; none in the paper) */
   dropout?: number;
-  /** weights of a query that may attend nothing; default `'uniform'` */
+  /** weights of a query that may not attend to any key; default `'uniform'` */
   emptyRows?: EmptyRows;
-  /** keeps the weights of the last forward in `attn`; default false */
+  /** store the weights of the last forward in `attn`; default false */
   keepAttention?: boolean;
   /** biases in the four projections; default true */
   bias?: boolean;
   /**
-   * turns queries and keys by their positions ({@link RotaryPositions}), for self-attention: the
-   * positions of another sequence have no distance from these; default: not
+   * rotate queries and keys by their positions ({@link RotaryPositions}); only for self-attention,
+   * since positions of different sequences have no distance; default: none
    */
   rotary?: RotaryPositionsOptions;
 }
 
 /**
- * Attention in h subspaces side by side (paper, section 3.2.2): queries, keys and values are
- * projected by `linears` 0 to 2 and split into h heads of dK = dModel / h features; each head
- * attends (see {@link attention}); the heads' results side by side go through `linears` 3.
+ * Multi-head attention (paper, section 3.2.2): queries, keys and values are projected by `linears`
+ * 0 to 2 and split into h heads of dK = dModel / h features; {@link attention} is computed for each
+ * head; the concatenated results are projected by `linears` 3.
  */
 export class MultiHeadedAttention extends Module {
   static override readonly takesPackedRows: boolean = true;
 
   static override readonly transientNames = ['attn'];
 
-  /** Projections of query, key, value and output, each `[dModel, dModel]`; they start equal. */
+  /** Projections of query, key, value and output, each `[dModel, dModel]`; initially equal. */
   linears: ModuleList<Linear>;
-  /** Of the weights. */
+  /** Applied to the attention weights. */
   dropout: Dropout;
-  /** Null without rotary positions. */
+  /** Rotary positions, or null. */
   rotary: RotaryPositions | null;
   /**
-   * The weights of the last forward, after dropout, `[B, h, Sq, Sk]`, without graph; null unless
-   * `keepAttention`. Freed by the next forward and by `dispose()`; `attentionMaps` collects those
-   * of a whole model.
+   * The weights of the last forward, after dropout, `[B, h, Sq, Sk]`, detached; null unless
+   * `keepAttention` is true. Freed by the next forward and by `dispose()`; `attentionMaps` returns
+   * those of a whole model.
    */
   attn: Tensor | null = null;
-  /** Whether each forward keeps its weights in `attn`; may be changed at any time. */
+  /** Whether each forward stores its weights in `attn`; may be changed at any time. */
   keepAttention: boolean;
-  /** Weights of a query that may attend nothing. */
+  /** Weights of a query that may not attend to any key. */
   readonly emptyRows: EmptyRows;
   /** Number of heads. */
   readonly h: number;
-  /** Size of the vectors that go in and come out. */
+  /** Size of the input and output vectors. */
   readonly dModel: number;
   /** Size of each head's queries and keys. */
   readonly dK: number;
@@ -69,7 +69,7 @@ export class MultiHeadedAttention extends Module {
   /**
    * @param h number of heads
    * @param dModel size of the vectors
-   * @throws RangeError unless h divides dModel, and with rotary positions dModel / h is even
+   * @throws RangeError unless h divides dModel and, with rotary positions, dModel / h is even
    */
   constructor(h: number, dModel: number, options: MultiHeadedAttentionOptions = {}) {
     super();
@@ -97,10 +97,11 @@ export class MultiHeadedAttention extends Module {
    * @param query `[B, Sq, dModel]`
    * @param key `[B, Sk, dModel]`
    * @param value `[B, Sk, dModel]`
-   * @param mask which keys each query may attend, see mask.ts; null: all; or a {@link PackedMask}
-   *   with `[tokens, dModel]` in place of `[B, S, dModel]`
+   * @param mask the keys that each query may attend to, see mask.ts; null: all; or a
+   *   {@link PackedMask}, with `[tokens, dModel]` instead of `[B, S, dModel]`
    * @returns `[B, Sq, dModel]`
-   * @throws RangeError naming both shapes that do not fit, TypeError for dtypes and devices
+   * @throws RangeError if shapes do not match; TypeError or TorchError ERR_DEVICE if dtypes or devices
+   *   differ
    */
   override forward(
     query: Tensor,
@@ -115,7 +116,7 @@ export class MultiHeadedAttention extends Module {
       const project = (index: number, input: Tensor) =>
         splitHeads(this.linears.at(index).forward(input), this.h);
       const [q, k, v] = [project(0, query), project(1, key), project(2, value)];
-      const [output, weights] = attention(this.turned(q), this.turned(k), v, {
+      const [output, weights] = attention(this.rotated(q), this.rotated(k), v, {
         mask,
         dropout: this.dropout,
         emptyRows: this.emptyRows,
@@ -131,12 +132,14 @@ export class MultiHeadedAttention extends Module {
     return super.packingObstacle ?? settingForPadded(this);
   }
 
-  /** {@link MultiHeadedAttention.forward} for rows without padding, `[tokens, dModel]`. */
+  /** {@link MultiHeadedAttention.forward} for packed rows, `[tokens, dModel]`. */
   private forwardPacked(query: Tensor, key: Tensor, value: Tensor, mask: PackedMask): Tensor {
     const owner = 'MultiHeadedAttention';
     const obstacle = settingForPadded(this);
     if (obstacle !== null) {
-      throw new TypeError(`${owner}: ${obstacle} need a padded batch [B, S, dModel] and its mask`);
+      throw new TypeError(
+        `${owner}: with ${obstacle}, a padded batch [B, S, dModel] and its mask are required`,
+      );
     }
     checkPackedRows(owner, 'query', query, mask.queries);
     checkPackedRows(owner, 'key', key, mask.keys);
@@ -158,7 +161,7 @@ export class MultiHeadedAttention extends Module {
     });
   }
 
-  private turned(heads: Tensor): Tensor {
+  private rotated(heads: Tensor): Tensor {
     return this.rotary === null ? heads : this.rotary.forward(heads);
   }
 
@@ -179,7 +182,7 @@ export class MultiHeadedAttention extends Module {
 
 const optionNames = ['dropout', 'emptyRows', 'keepAttention', 'bias', 'rotary'];
 
-/** The setting that needs padded batches, in words; null: none. */
+/** A description of the setting that needs padded batches; null: none. */
 function settingForPadded({ rotary, keepAttention }: MultiHeadedAttention): string | null {
   if (rotary !== null) return 'rotary positions';
   return keepAttention ? 'keepAttention' : null;

@@ -5,13 +5,13 @@ import type { Tensor } from '../../tensor/tensor.js';
 import { Module } from '../module/module.js';
 
 /**
- * Zeroes elements at random in training mode and scales the others by 1 / (1 - p), so that the
- * expected value stays; the identity in evaluation mode. As `torch.nn.Dropout`.
+ * Randomly zeroes elements in training mode and scales the others by 1 / (1 - p), so that the
+ * expected value is unchanged; the identity in evaluation mode. Like `torch.nn.Dropout`.
  */
 export class Dropout extends Module {
   static override readonly takesPackedRows: boolean = true;
 
-  /** Probability of an element to become 0. */
+  /** Probability of an element to be zeroed. */
   p: number;
 
   /**
@@ -23,14 +23,14 @@ export class Dropout extends Module {
     this.p = checkProbability('Dropout', 'p', p);
   }
 
-  /** The probability in force: `p` in training mode, else 0. */
+  /** The effective probability: `p` in training mode, else 0. */
   get activeProbability(): number {
     return this.training ? this.p : 0;
   }
 
   /**
-   * @param input any shape, floating
-   * @returns the same shape; the very input when nothing is dropped
+   * @param input any shape, floating-point
+   * @returns the same shape; `input` itself if nothing is dropped
    */
   override forward(input: Tensor): Tensor {
     checkTensor('Dropout', 'input', input);
@@ -39,16 +39,16 @@ export class Dropout extends Module {
   }
 
   /**
-   * residual + forward(input), in one pass over memory where something is dropped.
+   * Computes residual + forward(input), in one pass over memory if elements are dropped.
    *
-   * @param input any shape, floating
-   * @param residual the same shape and dtype; float32 beside an input of a half type too
+   * @param input any shape, floating-point
+   * @param residual the same shape and dtype; or float32 if `input` is float16 or bfloat16
    * @returns the same shape
    */
   addTo(residual: Tensor, input: Tensor): Tensor {
     checkTensor('Dropout', 'residual', residual);
     checkTensor('Dropout', 'input', input);
-    // Hooks, and the forward of a subclass, have to be asked.
+    // Hooks and the forward of a subclass must be called.
     const isPlain = this.forward === Dropout.prototype.forward;
     const probability = this.activeProbability;
     const isFused = isPlain && probability > 0 && isSumLikeResidual(residual, input);
@@ -63,17 +63,17 @@ export class Dropout extends Module {
 }
 
 /**
- * Whether residual + input has shape and dtype of the residual. Only such sums are made in one pass
- * with what goes before or comes behind; others follow the rules of Tensor.add.
+ * Whether residual + input has the shape and dtype of the residual. Only such sums are fused with
+ * the operation before or after; others follow the rules of Tensor.add.
  * @internal
  */
 export function isSumLikeResidual(residual: Tensor, input: Tensor): boolean {
   return (
-    (input.dtype === residual.dtype || isHalfBesideFloat(input, residual)) &&
+    (input.dtype === residual.dtype || isHalfWithFloat(input, residual)) &&
     String(input.shape) === String(residual.shape)
   );
 }
 
-function isHalfBesideFloat(input: Tensor, residual: Tensor): boolean {
+function isHalfWithFloat(input: Tensor, residual: Tensor): boolean {
   return residual.dtype === 'float32' && (input.dtype === 'bfloat16' || input.dtype === 'float16');
 }

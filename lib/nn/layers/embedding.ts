@@ -10,25 +10,26 @@ import { checkIdRange } from '../idRange.js';
 import { Parameter } from '../module/parameter.js';
 import { rememberRegistered } from '../module/registration.js';
 
-/** A table of vectors looked up by id, as `torch.nn.Embedding`. */
+/** A table of vectors looked up by id, like `torch.nn.Embedding`. */
 export class Embedding extends Module {
   static override readonly takesPackedRows: boolean = true;
 
   /** `[count, dimension]` */
   weight: Parameter;
-  /** Number of ids: rows of the table. */
+  /** Number of ids, which are the rows of the table. */
   readonly count: number;
   /** Size of each vector. */
   readonly dimension: number;
   /**
-   * Whether the weight's gradient holds only the rows that were looked up (`weight.grad.isSparse`):
-   * a large table then costs no more than its part in use. Our optimizers and `clipGradNorm` take
-   * either; `Trainer` turns it on for its own Adam. Default false, as in PyTorch.
+   * Whether the gradient of the weight contains only the rows that were looked up
+   * (`weight.grad.isSparse`), so that the cost does not depend on the size of the table. Our
+   * optimizers and `clipGradNorm` accept both; `Trainer` sets it to true for its own Adam. Default
+   * false, as in PyTorch.
    */
   sparseGradient = false;
 
   /**
-   * The table starts as normal(0, 1) (PyTorch's default).
+   * The table is initialized from normal(0, 1) (PyTorch's default).
    *
    * @param count number of ids, 0 to count - 1
    * @param dimension size of each vector
@@ -45,13 +46,13 @@ export class Embedding extends Module {
   /**
    * @param ids int64 or int32, any shape `[…]`
    * @returns `[…, dimension]`
-   * @throws RangeError naming an id outside the table and the table's size
+   * @throws RangeError if an id is outside the table
    */
   override forward(ids: Tensor): Tensor {
     checkIds('Embedding', 'ids', ids);
     checkSameDevice('Embedding', 'ids', ids, 'the weights', this.weight);
     checkIdRange('Embedding', 'ids', ids, this.count);
-    // padding_idx -1: none; scale_grad_by_freq: no.
+    // padding_idx: -1 (none), scale_grad_by_freq: false
     return this.sparseGradient
       ? callTensor('aten::embedding', this.weight, ids, -1, false, true)
       : callTensor('aten::embedding', this.weight, ids);

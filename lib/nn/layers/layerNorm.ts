@@ -17,16 +17,16 @@ import { rememberRegistered } from '../module/registration.js';
 
 /** Options of {@link LayerNorm}; the defaults are seed 001's. */
 export interface LayerNormOptions {
-  /** keeps rows of equal values finite; default 1e-6 (seeds 000 and 001; PyTorch's is 1e-5) */
+  /** for numerical stability; default 1e-6 (seeds 000 and 001; PyTorch's is 1e-5) */
   eps?: number;
   /**
-   * the standard deviation: its variance is divided by the number of features (`'population'`,
-   * default) or by one less (`'sample'`)
+   * standard deviation: the variance is divided by the number of features (`'population'`,
+   * default) or by that number minus 1 (`'sample'`)
    */
   std?: 'population' | 'sample';
-  /** eps under the root, beside the variance (`'inside'`, default), or added to the deviation */
+  /** eps added to the variance (`'inside'`, default) or to the standard deviation (`'outside'`) */
   epsPlace?: 'inside' | 'outside';
-  /** names in state dicts; default `'a_2/b_2'`; `{ scale, shift }` for others than these */
+  /** names in state dicts; default `'a_2/b_2'`; `{ scale, shift }` for any other names */
   names?: NormNames | { scale: string; shift: string };
 }
 
@@ -43,13 +43,13 @@ const stateNames: Readonly<Record<NormNames, { scale: string; shift: string }>> 
 export const normNames = Object.keys(stateNames) as NormNames[];
 
 /**
- * Normalizes the last dimension to mean 0 and deviation 1, then scales and shifts it by learned
- * vectors (Ba et al. 2016, section 3; in the paper behind each residual sum, section 3.1):
+ * Normalizes the last dimension to mean 0 and standard deviation 1, then scales and shifts it by
+ * learned vectors (Ba et al. 2016, section 3; in the paper after each residual sum, section 3.1):
  * `scale · (x - mean) / √(variance + eps) + shift`, or with eps outside
- * `scale · (x - mean) / (deviation + eps) + shift`. One native op; half types are computed in
- * float32.
+ * `scale · (x - mean) / (deviation + eps) + shift`. One native op; float16 and bfloat16 are computed
+ * in float32.
  *
- * Definitions differ, and weights trained with one are silently wrong with another:
+ * Definitions differ, and weights trained with one give wrong results with another, without error:
  *
  * | | std | epsPlace | eps | names |
  * |---|---|---|---|---|
@@ -60,21 +60,21 @@ export const normNames = Object.keys(stateNames) as NormNames[];
 export class LayerNorm extends Module {
   static override readonly takesPackedRows: boolean = true;
 
-  /** `[features]`, starts as ones */
+  /** `[features]`, initialized to ones */
   scale: Parameter;
-  /** `[features]`, starts as zeros */
+  /** `[features]`, initialized to zeros */
   shift: Parameter;
-  /** Size of the dimension that is normalized, the last one. */
+  /** Size of the last dimension, which is normalized. */
   readonly features: number;
-  /** Added under the root or to the deviation, as `epsPlace` says. */
+  /** Added to the variance or to the standard deviation, see `epsPlace`. */
   readonly eps: number;
-  /** Whether the variance divides by the number of features, or by one less. */
+  /** Whether the variance is divided by the number of features or by that number minus 1. */
   readonly std: 'population' | 'sample';
-  /** Whether eps is under the root, or added to the deviation. */
+  /** Whether eps is added to the variance or to the standard deviation. */
   readonly epsPlace: 'inside' | 'outside';
   private readonly names: { readonly scale: string; readonly shift: string };
 
-  /** @throws RangeError, TypeError for a size or option out of range; one feature has no sample deviation */
+  /** @throws RangeError, TypeError for an invalid size or option, such as `'sample'` with 1 feature */
   constructor(features: number, options: LayerNormOptions = {}) {
     super();
     checkOptions('LayerNorm', options, ['eps', 'std', 'epsPlace', 'names']);
@@ -85,7 +85,7 @@ export class LayerNorm extends Module {
     this.epsPlace = checkChoice('LayerNorm', 'epsPlace', epsPlace, ['inside', 'outside']);
     if (this.std === 'sample' && features === 1) {
       throw new RangeError(
-        "LayerNorm: features must be at least 2 for the 'sample' deviation (it divides by features - 1), got 1",
+        "LayerNorm: features must be at least 2 for std 'sample', which divides by features - 1, got 1",
       );
     }
     this.names = checkedNames(names);
@@ -102,7 +102,8 @@ export class LayerNorm extends Module {
   /**
    * @param input `[…, features]`
    * @returns the same shape
-   * @throws RangeError for another last dimension, TypeError for another dtype or device
+   * @throws RangeError if the last dimension is wrong; TypeError or TorchError ERR_DEVICE if dtype or
+   *   device differ from the weights'
    */
   override forward(input: Tensor): Tensor {
     checkFeatures('LayerNorm', 'input', input, this.features, this.scale);
@@ -114,11 +115,11 @@ export class LayerNorm extends Module {
   }
 
   /**
-   * residual + dropout(addend), and {@link LayerNorm.forward} of it, in one op.
+   * Computes residual + dropout(addend) and {@link LayerNorm.forward} of the sum in one op.
    *
-   * @param residual `[…, features]`, as `forward` takes it
-   * @param addend the same shape and dtype; a half type beside a float32 residual too
-   * @param dropout probability of an element of `addend` to become 0
+   * @param residual `[…, features]`, as for `forward`
+   * @param addend the same shape and dtype; or float16 or bfloat16 with a float32 residual
+   * @param dropout probability of an element of `addend` to be zeroed
    * @internal
    */
   forwardOfSum(residual: Tensor, addend: Tensor, dropout: number): [sum: Tensor, normed: Tensor] {

@@ -13,24 +13,24 @@ import { checkPackedRows, type PackedSequences } from '../packed/packedSequences
 import { checkPositions, positionRows } from './positionTable.js';
 import { rememberRegistered } from '../module/registration.js';
 
-/** Options of {@link LearnedPositions}, as of `PositionalEncoding` (whose formula it has not). */
+/** Options of {@link LearnedPositions}: those of `PositionalEncoding` except `formula`. */
 export type LearnedPositionsOptions = Omit<PositionalEncodingOptions, 'formula'>;
 
 /**
- * Adds a learned vector for each position (paper, section 3.5, as the alternative that it tried;
- * Gehring et al. 2017), then drops out.
+ * Adds a learned vector for each position (the alternative in section 3.5 of the paper; Gehring et
+ * al. 2017), then applies dropout.
  */
 export class LearnedPositions extends Module {
   static override readonly takesPackedRows: boolean = true;
 
-  /** Of the sum of vectors and positions. */
+  /** Applied to the sum of vectors and positions. */
   dropout: Dropout;
-  /** The table `[1, maxLen, dModel]`, starts as normal(0, 1), as an Embedding does. */
+  /** The table `[1, maxLen, dModel]`, initialized from normal(0, 1) like an Embedding. */
   pe: Parameter;
   /** Size of the vectors. */
   readonly dModel: number;
 
-  /** @throws RangeError, TypeError for a size or option out of range */
+  /** @throws RangeError, TypeError for an invalid size or option */
   constructor(dModel: number, options: LearnedPositionsOptions = {}) {
     super();
     const owner = 'LearnedPositions';
@@ -48,22 +48,22 @@ export class LearnedPositions extends Module {
   }
 
   /**
-   * Positions that were never trained mean nothing, so the table does not grow.
-   * @throws TypeError when more positions are asked for than there are
+   * Does not grow the table, because the new positions would be untrained.
+   * @throws TypeError if `maxLen` is larger than the table
    */
   grow(maxLen: number): this {
     checkInteger('LearnedPositions.grow', 'maxLen', maxLen, 1);
     if (maxLen <= this.maxLen) return this;
     throw new TypeError(
-      `LearnedPositions.grow: the table has ${this.maxLen} learned positions and cannot be ` +
-        `made ${maxLen} long: the new ones would be untrained; make the model with { maxLen: ${maxLen} }`,
+      `LearnedPositions.grow: the table has ${this.maxLen} learned positions and cannot grow to ` +
+        `${maxLen}: the new ones would be untrained; create the model with { maxLen: ${maxLen} }`,
     );
   }
 
   /**
    * @param input `[B, S, dModel]`
    * @returns the same shape
-   * @throws RangeError naming S and the table's length when S is longer
+   * @throws RangeError if S is larger than the table
    */
   override forward(input: Tensor): Tensor {
     checkFeatures('LearnedPositions', 'input', input, this.dModel, this.pe);
@@ -83,7 +83,7 @@ export class LearnedPositions extends Module {
    *
    * @param input `[tokens, dModel]`, the rows of `sequences`
    * @returns the same shape
-   * @throws RangeError when a sequence is longer than the table, or the rows are not as many
+   * @throws RangeError if a sequence is longer than the table, or the number of rows is wrong
    */
   forwardPacked(input: Tensor, sequences: PackedSequences): Tensor {
     checkFeatures('LearnedPositions', 'input', input, this.dModel, this.pe);

@@ -12,25 +12,25 @@ import { rememberRegistered } from '../module/registration.js';
 
 /** Options of {@link Linear}. */
 export interface LinearOptions {
-  /** adds a learned bias; default true */
+  /** add a learned bias; default true */
   bias?: boolean;
 }
 
-/** `x · weightᵀ + bias`, as `torch.nn.Linear`. */
+/** `x · weightᵀ + bias`, like `torch.nn.Linear`. */
 export class Linear extends Module {
   static override readonly takesPackedRows: boolean = true;
 
   /** `[outFeatures, inFeatures]` */
   weight: Parameter;
-  /** `[outFeatures]`, or null without bias */
+  /** `[outFeatures]`; null if `bias` is false */
   bias: Parameter | null;
   /** Last dimension of the input. */
   readonly inFeatures: number;
-  /** Last dimension of the result. */
+  /** Last dimension of the output. */
   readonly outFeatures: number;
 
   /**
-   * Weights and bias start uniform in ±1/√inFeatures (PyTorch's default).
+   * Weight and bias are initialized uniformly in ±1/√inFeatures (PyTorch's default).
    * @throws RangeError unless both sizes are positive integers
    */
   constructor(inFeatures: number, outFeatures: number, options: LinearOptions = {}) {
@@ -56,7 +56,8 @@ export class Linear extends Module {
   /**
    * @param input `[…, inFeatures]`
    * @returns `[…, outFeatures]`
-   * @throws RangeError for another last dimension, TypeError for another dtype or device
+   * @throws RangeError if the last dimension is wrong; TypeError or TorchError ERR_DEVICE if dtype or
+   *   device differ from the weights'
    */
   override forward(input: Tensor): Tensor {
     checkFeatures('Linear', 'input', input, this.inFeatures, this.weight);

@@ -1,39 +1,39 @@
-/** The choice of a norm as plain JSON, as layers and `makeModel` take it. */
+/** The choice of a norm as plain JSON, for layers and `makeModel`. */
 import { checkChoice, checkOptions, checkPositive, orDefault } from '../../runtime/arguments.js';
 import { LayerNorm, normNames } from './layerNorm.js';
 import type { NormNames } from './layerNorm.js';
 import { RMSNorm } from './rmsNorm.js';
 
-/** The norms that layers can have. */
+/** The norms that layers can use. */
 export type Norm = LayerNorm | RMSNorm;
 
-/** Which norm; the defaults are seed 001's. `std`, `epsPlace` and `names` are for `'layer'` only. */
+/** The norm; the defaults are seed 001's. `std`, `epsPlace` and `names` are for `'layer'` only. */
 export interface NormOptions {
   /** {@link LayerNorm} (default) or {@link RMSNorm} */
   kind?: 'layer' | 'rms';
   /**
-   * the standard deviation: its variance is divided by the number of features (`'population'`,
-   * default) or by one less (`'sample'`)
+   * standard deviation: the variance is divided by the number of features (`'population'`,
+   * default) or by that number minus 1 (`'sample'`)
    */
   std?: 'population' | 'sample';
-  /** keeps rows of equal values finite; default 1e-6 (seeds 000 and 001; PyTorch's is 1e-5) */
+  /** for numerical stability; default 1e-6 (seeds 000 and 001; PyTorch's is 1e-5) */
   eps?: number;
-  /** eps under the root, beside the variance (`'inside'`, default), or added to the deviation */
+  /** eps added to the variance (`'inside'`, default) or to the standard deviation (`'outside'`) */
   epsPlace?: 'inside' | 'outside';
   /** names in state dicts; default `'a_2/b_2'` */
   names?: NormNames;
 }
 
-/** {@link NormOptions} with every default filled in. */
+/** {@link NormOptions} with all defaults filled in. */
 export type NormConfig =
   | {
       /** {@link LayerNorm} */
       readonly kind: 'layer';
-      /** divisor of the variance: the number of features, or one less */
+      /** divisor of the variance: the number of features, or that number minus 1 */
       readonly std: 'population' | 'sample';
-      /** keeps rows of equal values finite */
+      /** for numerical stability */
       readonly eps: number;
-      /** eps under the root, or added to the deviation */
+      /** eps added to the variance or to the standard deviation */
       readonly epsPlace: 'inside' | 'outside';
       /** names in state dicts */
       readonly names: NormNames;
@@ -41,15 +41,15 @@ export type NormConfig =
   | {
       /** {@link RMSNorm} */
       readonly kind: 'rms';
-      /** added to the mean square, under the root */
+      /** added to the mean square */
       readonly eps: number;
     };
 
 /**
- * Checks a choice of norm and fills in its defaults.
+ * Checks the options of a norm and fills in the defaults.
  *
  * @throws TypeError for unknown options and values, and for options that RMSNorm does not have;
- *   RangeError for eps that is not above 0
+ *   RangeError unless eps is positive
  */
 export function checkedNorm(owner: string, options: NormOptions = {}): NormConfig {
   const kinds = ['layer', 'rms'] as const;
@@ -60,7 +60,7 @@ export function checkedNorm(owner: string, options: NormOptions = {}): NormConfi
     for (const name of ['std', 'epsPlace', 'names'] as const) {
       if (options[name] === undefined) continue;
       throw new TypeError(
-        `${owner}: norm.${name} is for norm.kind 'layer'; RMSNorm has only eps, and one parameter, "weight"`,
+        `${owner}: norm.${name} requires norm.kind 'layer'; RMSNorm has only eps, and one parameter, "weight"`,
       );
     }
     return { kind, eps };
@@ -76,10 +76,10 @@ export function checkedNorm(owner: string, options: NormOptions = {}): NormConfi
 }
 
 /**
- * Makes the norm that was chosen.
+ * Creates the configured norm.
  *
- * @param features size of the dimension it normalizes
- * @throws RangeError for the sample deviation of a single feature
+ * @param features size of the normalized dimension
+ * @throws RangeError if `std` is `'sample'` and `features` is 1
  */
 export function makeNorm(features: number, norm: NormConfig): Norm {
   if (norm.kind === 'rms') return new RMSNorm(features, { eps: norm.eps });

@@ -17,7 +17,7 @@ import { rememberRegistered } from '../module/registration.js';
 
 /** Options of {@link PositionalEncoding}. */
 export interface PositionalEncodingOptions {
-  /** of the sum; default 0.1 (paper, section 5.4; seed 001) */
+  /** dropout of the sum; default 0.1 (paper, section 5.4; seed 001) */
   dropout?: number;
   /** number of positions in the table; default 200 (seed 001) */
   maxLen?: number;
@@ -25,31 +25,32 @@ export interface PositionalEncodingOptions {
   formula?: PositionFormula;
 }
 
-/** Which angle a feature has, see {@link PositionalEncoding}. */
+/** The angle of each feature, see {@link PositionalEncoding}. */
 export type PositionFormula = 'paired' | 'perColumn';
 
 /**
- * Adds sines and cosines of the position to each vector. Even features are sines, odd ones
- * cosines, of the angle position / 10000^e, where for feature i of d = dModel
+ * Adds sines and cosines of the position to each vector, then applies dropout. Even features are
+ * sines and odd features are cosines of the angle position / 10000^e, where for feature i of
+ * d = dModel
  *
  * - `'paired'` (paper, section 3.5; seed 001): e = 2⌊i/2⌋ / d, a sine and a cosine of each angle;
- * - `'perColumn'` (seed 002): e = i / d, an angle of its own for each feature.
+ * - `'perColumn'` (seed 002): e = i / d, a different angle for each feature.
  *
- * With an odd dModel the last sine has no cosine beside it.
+ * If dModel is odd, the last sine has no matching cosine.
  */
 export class PositionalEncoding extends Module {
   static override readonly takesPackedRows: boolean = true;
 
-  /** Of the sum of vectors and positions (paper, section 5.4). */
+  /** Applied to the sum of vectors and positions (paper, section 5.4). */
   dropout: Dropout;
   /** The table `[1, maxLen, dModel]`, computed in float64 and rounded to the module's dtype. */
   pe: Buffer;
   /** Size of the vectors. */
   readonly dModel: number;
-  /** Which angle a feature has. */
+  /** The angle of each feature. */
   readonly formula: PositionFormula;
 
-  /** @throws RangeError, TypeError for a size or option out of range */
+  /** @throws RangeError, TypeError for an invalid size or option */
   constructor(dModel: number, options: PositionalEncodingOptions = {}) {
     super();
     checkOptions('PositionalEncoding', options, ['dropout', 'maxLen', 'formula']);
@@ -72,7 +73,7 @@ export class PositionalEncoding extends Module {
   }
 
   /**
-   * Makes the table as long as asked, if it is shorter; its values are derived, not learned.
+   * Extends the table to `maxLen` positions if it is shorter; its values are computed, not learned.
    * @throws RangeError, TypeError unless `maxLen` is a positive integer
    */
   grow(maxLen: number): this {
@@ -105,7 +106,7 @@ export class PositionalEncoding extends Module {
   /**
    * @param input `[B, S, dModel]`
    * @returns the same shape
-   * @throws RangeError naming S and the table's length when S is longer
+   * @throws RangeError if S is larger than the table
    */
   override forward(input: Tensor): Tensor {
     checkFeatures('PositionalEncoding', 'input', input, this.dModel, this.pe);
@@ -125,7 +126,7 @@ export class PositionalEncoding extends Module {
    *
    * @param input `[tokens, dModel]`, the rows of `sequences`
    * @returns the same shape
-   * @throws RangeError when a sequence is longer than the table, or the rows are not as many
+   * @throws RangeError if a sequence is longer than the table, or the number of rows is wrong
    */
   forwardPacked(input: Tensor, sequences: PackedSequences): Tensor {
     checkFeatures('PositionalEncoding', 'input', input, this.dModel, this.pe);
@@ -136,7 +137,7 @@ export class PositionalEncoding extends Module {
   }
 }
 
-/** The table `[1, length, dModel]`, with the precision of `dtype`. */
+/** The table `[1, length, dModel]`, in the precision of `dtype`. */
 export function sinusoidTable(
   length: number,
   dModel: number,
@@ -150,7 +151,7 @@ export function sinusoidTable(
     const even = arange(pairs).to({ dtype: 'float64' }).mul(2);
     const sines = angleOf(even).sin();
     const cosines = angleOf(formula === 'paired' ? even : even.add(1)).cos();
-    // [length, pairs, 2] in memory is sin, cos, sin, cos, … along each row.
+    // In memory, each row of [length, pairs, 2] is sin, cos, sin, cos, …
     const table = stack([sines, cosines], 2).reshape(1, length, 2 * pairs);
     return table.narrow(2, 0, dModel).contiguous().to(form);
   });

@@ -8,26 +8,27 @@ import { Linear } from './linear.js';
 import { Module } from '../module/module.js';
 import { rememberRegistered } from '../module/registration.js';
 
-/** Between the two layers of a feed-forward, see {@link PositionwiseFeedForward}. */
+/** Activation between the two layers, see {@link PositionwiseFeedForward}. */
 export type Activation = 'relu' | 'gelu' | 'swiglu';
 
 /** Options of {@link PositionwiseFeedForward}. */
 export interface PositionwiseFeedForwardOptions {
-  /** between activation and the last layer; default 0.1 (seed 001) */
+  /** dropout between the activation and the last layer; default 0.1 (seed 001) */
   dropout?: number;
-  /** default `'relu'` (the paper's and the seeds') */
+  /** default `'relu'` (paper and seeds) */
   activation?: Activation;
-  /** biases in all of its linear layers; default true */
+  /** biases in all linear layers; default true */
   bias?: boolean;
 }
 
 /**
- * Two linear layers at each position (paper, section 3.3), one native op:
+ * Two linear layers, applied to each position (paper, section 3.3), in one native op:
  *
  * - `'relu'`: w2(dropout(relu(w1(x))));
- * - `'gelu'`: w2(dropout(gelu(w1(x)))), gelu(x) = x · Φ(x) exactly (Hendrycks and Gimpel 2016);
- * - `'swiglu'`: w2(dropout(silu(w1(x)) · w3(x))), silu(x) = x · sigmoid(x) (Shazeer 2020): half as
- *   many parameters more at the same dFf.
+ * - `'gelu'`: w2(dropout(gelu(w1(x)))), with the exact gelu(x) = x · Φ(x) (Hendrycks and Gimpel
+ *   2016);
+ * - `'swiglu'`: w2(dropout(silu(w1(x)) · w3(x))), with silu(x) = x · sigmoid(x) (Shazeer 2020); has
+ *   50% more parameters at the same dFf.
  */
 export class PositionwiseFeedForward extends Module {
   static override readonly takesPackedRows: boolean = true;
@@ -40,16 +41,16 @@ export class PositionwiseFeedForward extends Module {
   w2: Linear;
   /** `[dModel]` to `[dFf]`; null unless the activation is `'swiglu'` */
   w3: Linear | null;
-  /** Of what the activation gives. */
+  /** Applied to the output of the activation. */
   dropout: Dropout;
-  /** Between the layers, see the class. */
+  /** Activation between the layers. */
   readonly activation: Activation;
 
   /**
-   * @param dModel size of the vectors that go in and come out
-   * @param dFf size between the layers; the paper's is 4 · dModel
-   * @throws RangeError for sizes that are no positive integers, or dropout outside 0 to 1;
-   *   TypeError for another activation
+   * @param dModel size of the input and output vectors
+   * @param dFf size between the layers; 4 · dModel in the paper
+   * @throws RangeError if a size is not a positive integer or dropout is not in [0, 1]; TypeError if
+   *   the activation is unknown
    */
   constructor(dModel: number, dFf: number, options: PositionwiseFeedForwardOptions = {}) {
     super();
@@ -72,7 +73,8 @@ export class PositionwiseFeedForward extends Module {
   /**
    * @param input `[…, dModel]`
    * @returns the same shape
-   * @throws RangeError for another last dimension, TypeError for another dtype or device
+   * @throws RangeError if the last dimension is wrong; TypeError or TorchError ERR_DEVICE if dtype or
+   *   device differ from the weights'
    */
   override forward(input: Tensor): Tensor {
     const { w1, w2, w3, activation } = this;

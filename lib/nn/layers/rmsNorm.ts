@@ -11,26 +11,27 @@ import { rememberRegistered } from '../module/registration.js';
 
 /** Options of {@link RMSNorm}. */
 export interface RMSNormOptions {
-  /** added to the mean square, under the root; default 1e-6 */
+  /** added to the mean square; default 1e-6 */
   eps?: number;
 }
 
 /**
- * Divides the last dimension by its root mean square and scales it by a learned vector; no mean is
- * taken off and nothing is added (Zhang and Sennrich 2019): `weight · x / √(mean(x²) + eps)`, one
- * native op. As `torch.nn.RMSNorm`, whose own default eps is the dtype's smallest step.
+ * Divides the last dimension by its root mean square and scales it by a learned vector, without
+ * subtracting the mean and without a bias (Zhang and Sennrich 2019):
+ * `weight · x / √(mean(x²) + eps)`, in one native op. Like `torch.nn.RMSNorm`, whose default eps is
+ * the machine epsilon of the dtype.
  */
 export class RMSNorm extends Module {
   static override readonly takesPackedRows: boolean = true;
 
-  /** `[features]`, starts as ones */
+  /** `[features]`, initialized to ones */
   weight: Parameter;
-  /** Size of the dimension that is normalized, the last one. */
+  /** Size of the last dimension, which is normalized. */
   readonly features: number;
-  /** Added to the mean square, under the root. */
+  /** Added to the mean square. */
   readonly eps: number;
 
-  /** @throws RangeError, TypeError for a size or eps out of range */
+  /** @throws RangeError, TypeError for an invalid size or eps */
   constructor(features: number, options: RMSNormOptions = {}) {
     super();
     checkOptions('RMSNorm', options, ['eps']);
@@ -43,7 +44,8 @@ export class RMSNorm extends Module {
   /**
    * @param input `[…, features]`
    * @returns the same shape
-   * @throws RangeError for another last dimension, TypeError for another dtype or device
+   * @throws RangeError if the last dimension is wrong; TypeError or TorchError ERR_DEVICE if dtype or
+   *   device differ from the weights'
    */
   override forward(input: Tensor): Tensor {
     checkFeatures('RMSNorm', 'input', input, this.features, this.weight);
@@ -53,11 +55,11 @@ export class RMSNorm extends Module {
   }
 
   /**
-   * residual + dropout(addend), and {@link RMSNorm.forward} of it, in one op.
+   * Computes residual + dropout(addend) and {@link RMSNorm.forward} of the sum in one op.
    *
-   * @param residual `[…, features]`, as `forward` takes it
-   * @param addend the same shape and dtype; a half type beside a float32 residual too
-   * @param dropout probability of an element of `addend` to become 0
+   * @param residual `[…, features]`, as for `forward`
+   * @param addend the same shape and dtype; or float16 or bfloat16 with a float32 residual
+   * @param dropout probability of an element of `addend` to be zeroed
    * @internal
    */
   forwardOfSum(residual: Tensor, addend: Tensor, dropout: number): [sum: Tensor, normed: Tensor] {

@@ -21,21 +21,21 @@ export interface RotaryPositionsOptions {
 }
 
 /**
- * Rotary positions (Su et al. 2021, section 3.2): turns each pair of neighbouring features
+ * Rotary position embedding (Su et al. 2021, section 3.2): rotates each pair of adjacent features
  * (2i, 2i + 1) of a head's queries and keys by the angle position / 10000^(2i/size), so that
- * their product depends on the distance of their positions only.
+ * their dot product depends only on the distance of their positions.
  *
- * Has nothing to learn, and nothing in state dicts.
+ * Has no parameters and no entries in state dicts.
  */
 export class RotaryPositions extends Module {
-  /** Sines and cosines of the angles, in turn, `[1, maxLen, size]`: as PositionalEncoding's. */
+  /** Sines and cosines of the angles, alternating, `[1, maxLen, size]`, as in PositionalEncoding. */
   table: Buffer;
-  /** Features of a head. */
+  /** Number of features of a head. */
   readonly size: number;
 
   /**
-   * @param size features of a head, even
-   * @throws RangeError for an odd size
+   * @param size number of features of a head, even
+   * @throws RangeError if `size` is odd
    */
   constructor(size: number, options: RotaryPositionsOptions = {}) {
     super();
@@ -44,7 +44,7 @@ export class RotaryPositions extends Module {
     this.size = checkInteger(owner, 'size', size, 1);
     if (size % 2 !== 0) {
       throw new RangeError(
-        `${owner}: size must be even, because features are turned in pairs, got ${size}`,
+        `${owner}: size must be even, because features are rotated in pairs, got ${size}`,
       );
     }
     const maxLen = checkInteger(owner, 'maxLen', orDefault(options.maxLen, 200), 1);
@@ -59,7 +59,7 @@ export class RotaryPositions extends Module {
   }
 
   /**
-   * Makes the table as long as asked, if it is shorter.
+   * Extends the table to `maxLen` positions if it is shorter.
    * @throws RangeError, TypeError unless `maxLen` is a positive integer
    */
   grow(maxLen: number): this {
@@ -72,9 +72,9 @@ export class RotaryPositions extends Module {
   }
 
   /**
-   * @param input queries or keys `[…, S, size]`, the first of the S at position 0
+   * @param input queries or keys `[…, S, size]`, for positions 0 to S - 1
    * @returns the same shape
-   * @throws RangeError naming S and the table's length when S is longer
+   * @throws RangeError if S is larger than the table
    */
   override forward(input: Tensor): Tensor {
     const owner = 'RotaryPositions';
@@ -92,11 +92,11 @@ export class RotaryPositions extends Module {
       const [sine, cosine] = [pairs.select(-1, 0), pairs.select(-1, 1)] as const;
       const halves = input.reshape(...shape.slice(0, -1), -1, 2);
       const [first, second] = [halves.select(-1, 0), halves.select(-1, 1)] as const;
-      const turned = [
+      const rotated = [
         first.mul(cosine).sub(second.mul(sine)),
         second.mul(cosine).add(first.mul(sine)),
       ];
-      return stack(turned, -1).reshape(...shape);
+      return stack(rotated, -1).reshape(...shape);
     });
   }
 

@@ -9,28 +9,28 @@ import { Module } from '../module/module.js';
 
 /** Options of {@link crossEntropy} and {@link CrossEntropyLoss}. */
 export interface CrossEntropyOptions {
-  /** targets with this id count nothing, usually the padding's; default null: every target counts */
+  /** targets with this id are ignored, usually the padding id; default null: none */
   ignoreIndex?: number | null;
   /**
-   * `'sum'` (default, as seed 001 uses it: the caller divides by the tokens of the whole step),
-   * `'mean'` over the counted targets, `'none'`: one loss a target, 0 where ignored
+   * `'sum'` (default, as in seed 001: the caller divides by the tokens of the whole step),
+   * `'mean'` over the targets that are not ignored, `'none'`: one loss per target, 0 if ignored
    */
   reduction?: 'sum' | 'mean' | 'none';
 }
 
 /**
- * -log softmax(input)[target], with `ignoreIndex` left out.
+ * Cross entropy, -log softmax(input)[target], without the targets equal to `ignoreIndex`.
  *
- * `input` may be logits or log-probabilities: log-softmax does not change the latter. Give
- * `model.generator.logits(x)`, so that it is computed once. float16 and bfloat16 inputs are
- * computed in float32, and so is the result.
+ * `input` may be logits or log-probabilities: log-softmax does not change the latter. Pass
+ * `model.generator.logits(x)`, so that it is computed only once. float16 and bfloat16 inputs are
+ * converted to float32, which is also the dtype of the result.
  *
- * Without any counted target the loss and its gradients are 0, never NaN.
+ * If all targets are ignored, the loss and its gradients are 0, never NaN.
  *
- * @param input `[…, classes]`, floating
+ * @param input `[…, classes]`, floating-point
  * @param targets ids `[…]`, int64 or int32
  * @returns a scalar, or `[…]` for reduction `'none'`
- * @throws RangeError for shapes that do not fit, or a target outside the classes
+ * @throws RangeError if shapes do not match, or a target is outside the classes
  */
 export function crossEntropy(
   input: Tensor,
@@ -61,7 +61,7 @@ export function crossEntropy(
       flat,
       null,
       nativeReductions[reduction === 'mean' ? 'sum' : reduction],
-      // Outside of all ids when nothing is to be ignored.
+      // -1 is not a valid id: nothing is ignored.
       ignoreIndex ?? -1,
     );
     if (reduction === 'none') return losses.reshape(targets.shape);
@@ -71,14 +71,14 @@ export function crossEntropy(
   });
 }
 
-/** {@link crossEntropy} as a module, as `torch.nn.CrossEntropyLoss`. */
+/** {@link crossEntropy} as a module, like `torch.nn.CrossEntropyLoss`. */
 export class CrossEntropyLoss extends Module {
-  /** Targets with this id count nothing; null: every target counts. */
+  /** Targets with this id are ignored; null: none. */
   readonly ignoreIndex: number | null;
-  /** Sum, mean over the counted targets, or one loss a target. */
+  /** Sum, mean over the targets that are not ignored, or one loss per target. */
   readonly reduction: 'sum' | 'mean' | 'none';
 
-  /** @throws TypeError for options out of range */
+  /** @throws TypeError for an invalid option */
   constructor(options: CrossEntropyOptions = {}) {
     super();
     const { ignoreIndex, reduction } = checkedOptions(options);
@@ -92,7 +92,7 @@ export class CrossEntropyLoss extends Module {
    * @param input logits or log-probabilities `[…, classes]`
    * @param targets ids `[…]`, int64 or int32
    * @returns a scalar, or `[…]` for reduction `'none'`
-   * @throws RangeError for shapes that do not fit, or a target outside the classes
+   * @throws RangeError if shapes do not match, or a target is outside the classes
    */
   override forward(input: Tensor, targets: Tensor): Tensor {
     const { ignoreIndex, reduction } = this;
@@ -100,7 +100,7 @@ export class CrossEntropyLoss extends Module {
   }
 }
 
-/** The numbers by which ATen knows the reductions. */
+/** ATen's numbers of the reductions. */
 const nativeReductions = { none: 0, sum: 2 } as const;
 
 function checkedOptions(options: CrossEntropyOptions): {

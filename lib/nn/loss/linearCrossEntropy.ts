@@ -17,34 +17,34 @@ import { Linear } from '../layers/linear.js';
 
 /** Options of {@link linearCrossEntropy}. */
 export interface LinearCrossEntropyOptions {
-  /** targets with this id count nothing, usually the padding's; default null: every target counts */
+  /** targets with this id are ignored, usually the padding id; default null: none */
   ignoreIndex?: number | null;
-  /** part of the target that is spread over all classes; default 0; the paper: 0.1 (section 5.4) */
+  /** fraction of the target distributed over all classes; default 0; paper: 0.1 (section 5.4) */
   labelSmoothing?: number;
-  /** what the sum is multiplied with, for example 1 / tokens; default 1 */
+  /** factor of the sum, for example 1 / tokens; default 1 */
   scale?: number;
 }
 
-/** What {@link linearCrossEntropy} gives. */
+/** Result of {@link linearCrossEntropy}. */
 export interface LinearCrossEntropy {
-  /** scale · sum of the losses of all rows, a scalar that gradients flow through */
+  /** scale · sum of the losses of all rows, a differentiable scalar */
   readonly loss: Tensor;
-  /** -log of the probability of each target (smoothed with `labelSmoothing`), `[N]`, without graph */
+  /** -log of the probability of each target (smoothed with `labelSmoothing`), `[N]`, detached */
   readonly tokenLosses: Tensor;
-  /** Rows whose highest score, the first of equal ones, is their target's: int64 scalar. */
+  /** Number of rows whose highest score (the first, if tied) is the target's: int64 scalar. */
   readonly correct: Tensor;
 }
 
 /**
- * `crossEntropy(linear.forward(input), targets)` in one native op: the scores exist for
- * a few rows at a time, never as a whole, and the gradients are made on the way. For the last layer
- * of a model, whose scores would be its largest tensor.
+ * `crossEntropy(linear.forward(input), targets)` in one native op, which computes the scores for a
+ * few rows at a time, never for all, and the gradients along with them. For the last layer of a
+ * model, whose scores would be its largest tensor.
  *
  * @param input `[N, inFeatures]`
  * @param linear the last layer
  * @param targets ids `[N]`, int64 or int32
- * @throws RangeError for shapes that do not fit, or a target outside the classes; TypeError for
- *   dtypes, devices, and a layer with hooks or a forward of its own
+ * @throws RangeError if shapes do not match, or a target is outside the classes; TypeError for
+ *   wrong dtypes, or if `linear` has hooks or a user-defined forward; TorchError ERR_DEVICE
  */
 export function linearCrossEntropy(
   input: Tensor,
@@ -67,7 +67,7 @@ export function linearCrossEntropy(
   checkInstance(owner, 'linear', linear, Linear, 'model.generator.proj');
   if (linear.forward !== Linear.prototype.forward) {
     throw new TypeError(
-      `${owner}: linear has hooks or a forward of its own, which one op cannot run; ` +
+      `${owner}: linear has hooks or a user-defined forward, which a single op cannot run; ` +
         'use crossEntropy(linear.forward(input), targets)',
     );
   }
@@ -89,12 +89,12 @@ export function linearCrossEntropy(
     }
     return call(
       'torchformer::linear_cross_entropy',
-      // Under autocast the layer before may give bfloat16, which float32 holds.
+      // Under autocast the previous layer may return bfloat16, which float32 represents exactly.
       input.to({ dtype: linear.weight.dtype }),
       linear.weight,
       linear.bias,
       ids,
-      // Outside of all ids when nothing is to be ignored.
+      // -1 is not a valid id: nothing is ignored.
       ignoreIndex ?? -1,
       labelSmoothing,
       scale,

@@ -7,40 +7,40 @@ import { keepModes } from '../module/modes.js';
 import { MultiHeadedAttention } from '../attention/multiHeadedAttention.js';
 import { Transformer } from './transformer.js';
 
-/** What {@link attentionMaps} looks at; a `Batch` of the data layer is one. */
+/** Input of {@link attentionMaps}, such as a `Batch`. */
 export interface AttentionMapsInput {
   /** source ids `[B, S]` */
   readonly src: Tensor;
   /** target ids `[B, T]` */
   readonly tgt: Tensor;
-  /** as `Transformer.forward` takes it; default: all may be attended */
+  /** as for `Transformer.forward`; default: no mask */
   readonly srcMask?: Tensor | null;
-  /** as `Transformer.forward` takes it; default: all may be attended, later positions too */
+  /** as for `Transformer.forward`; default: no mask, so later positions are visible too */
   readonly tgtMask?: Tensor | null;
 }
 
-/** Attention weights, a tensor for each layer; each row over the keys sums to 1. */
+/** Attention weights, one tensor per layer; each row over the keys sums to 1. */
 export interface AttentionMaps {
   /** the encoder's self-attention, each `[B, h, S, S]` */
   readonly encoder: readonly Tensor[];
   /** the decoder's self-attention, each `[B, h, T, T]` */
   readonly decoder: readonly Tensor[];
-  /** attention of the target's positions to the source's, each `[B, h, T, S]` */
+  /** attention from target positions to source positions, each `[B, h, T, S]` */
   readonly source: readonly Tensor[];
 }
 
 /**
- * The attention weights of all layers in one forward, for pictures: what each position looked at.
- * Runs without dropout and without gradients, whatever the model's mode, and leaves the model as
- * it was. The maps belong to the caller.
+ * Returns the attention weights of all layers for one forward, for example to plot them.
+ * Runs without dropout and gradients, regardless of the model's mode, and leaves the model
+ * unchanged. The caller owns the maps.
  *
  * ```ts
  * const { source } = attentionMaps(model, batch);
  * const lastLayer = source.at(-1)?.select(0, 0).mean(0).toArray(); // [T, S], heads averaged
  * ```
  *
- * @throws TypeError for a model with attention modules other than MultiHeadedAttention, and
- *   whatever `Transformer.forward` refuses
+ * @throws TypeError if `model` is not a Transformer, or has attention modules other than
+ *   MultiHeadedAttention; and the errors of `Transformer.forward`
  */
 export function attentionMaps(model: Transformer, input: AttentionMapsInput): AttentionMaps {
   if (!(model instanceof Transformer)) {
@@ -66,7 +66,7 @@ export function attentionMaps(model: Transformer, input: AttentionMapsInput): At
     return tidy(() => {
       const { src, tgt, srcMask = null, tgtMask = null } = input;
       noGrad(() => model.forward(src, tgt, srcMask, tgtMask));
-      // Handles of the caller's scope instead of those that the modules keep.
+      // New tensors in the caller's scope instead of those stored in the modules.
       const maps = (modules: MultiHeadedAttention[]) =>
         modules.map(({ attn }) => (attn as Tensor).detach());
       return {

@@ -1,9 +1,9 @@
-/** What `makeModel` made, to tell later which modules somebody has replaced. */
+/** Records what `makeModel` created, to find out later which modules were replaced. */
 import { formatShape } from '../../tensor/check.js';
 import type { Module } from '../module/module.js';
 import { placesBelow, type Registered } from '../module/registration.js';
 
-/** Settings that change nothing of what a trained model computes, or that the library sets. */
+/** Settings that do not affect what a trained model computes, or that the library sets. */
 const freeSettings: ReadonlySet<string> = new Set([
   'training',
   'p',
@@ -14,13 +14,13 @@ const freeSettings: ReadonlySet<string> = new Set([
 interface Part {
   /** The class. */
   readonly constructor: unknown;
-  /** Numbers, texts and booleans among the properties. */
+  /** The properties that are numbers, strings or booleans. */
   readonly settings: ReadonlyMap<string, unknown>;
   /** Names and shapes. */
   readonly parameters: string;
 }
 
-/** The classes, settings and parameters of all modules of a model as they were made. */
+/** The classes, settings and parameters of all modules of a model when it was created. */
 export class ModelBlueprint {
   readonly #parts: ReadonlyMap<string, Part>;
 
@@ -29,8 +29,8 @@ export class ModelBlueprint {
   }
 
   /**
-   * Names of the modules that have been added, removed or replaced by others, or whose settings are
-   * others; without those inside of them. `''` is the model itself.
+   * Names of the modules that were added, removed or replaced, or whose settings were changed,
+   * without their submodules. `''` is the model itself.
    */
   differences(model: Module): string[] {
     const parts = partsOf(model);
@@ -46,7 +46,7 @@ export class ModelBlueprint {
       made.constructor === part.constructor &&
       made.parameters === part.parameters &&
       [...made.settings].every(([key, value]) => part.settings.get(key) === value) &&
-      // A method of the class may be hidden by a property.
+      // A property may hide a method of the class.
       [...part.settings].every(
         ([key, value]) => typeof value !== 'function' || made.settings.has(key),
       )

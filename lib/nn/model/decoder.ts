@@ -17,7 +17,7 @@ import { inStream, ResidualStream, takesStream } from './residualStream.js';
 import { SublayerConnection } from './sublayerConnection.js';
 
 /**
- * Masked self-attention, attention to the encoder's result, then feed-forward, each in a residual
+ * Masked self-attention, attention to the encoder's output and feed-forward, each in a residual
  * connection (paper, section 3.1).
  */
 export class DecoderLayer extends Module {
@@ -33,28 +33,29 @@ export class DecoderLayer extends Module {
     feedForward: 'feed_forward',
   };
 
-  /** Among the target's positions; sublayer 0. In state dicts `self_attn`. */
+  /** Self-attention of the target; sublayer 0. In state dicts `self_attn`. */
   selfAttn: AttentionModule;
-  /** From the target's positions to the encoder's result; sublayer 1. In state dicts `src_attn`. */
+  /** Attention from the target to the encoder's output; sublayer 1. In state dicts `src_attn`. */
   srcAttn: AttentionModule;
   /**
-   * At each position alone, `[B, T, size]` to the same; sublayer 2. In state dicts `feed_forward`.
+   * Feed-forward at each position, `[B, T, size]` to the same shape; sublayer 2. In state dicts
+   * `feed_forward`.
    */
   feedForward: TensorModule;
-  /** Three residual connections, each with a norm and a dropout of its own; they start equal. */
+  /** Three residual connections, each with its own norm and dropout; initially equal. */
   sublayers: ModuleList<SublayerConnection>;
   /** dModel */
   readonly size: number;
 
   /**
-   * The modules given become parts of the layer; they are not copied.
+   * The given modules become submodules of the layer; they are not copied.
    *
    * @param size dModel
-   * @param selfAttn from queries, keys and values `[B, T, size]` to `[B, T, size]`
-   * @param srcAttn from queries `[B, T, size]`, keys and values `[B, S, size]` to `[B, T, size]`
-   * @param feedForward from `[B, T, size]` to the same
-   * @throws TypeError for parts that are no modules; TypeError, RangeError for an option that
-   *   SublayerConnection refuses
+   * @param selfAttn maps queries, keys and values `[B, T, size]` to `[B, T, size]`
+   * @param srcAttn maps queries `[B, T, size]`, keys and values `[B, S, size]` to `[B, T, size]`
+   * @param feedForward maps `[B, T, size]` to the same shape
+   * @throws TypeError if one of them is not a Module; TypeError, RangeError for an invalid option of
+   *   SublayerConnection
    */
   constructor(
     size: number,
@@ -78,12 +79,12 @@ export class DecoderLayer extends Module {
 
   /**
    * @param input `[B, T, size]`
-   * @param memory the encoder's result, `[B, S, size]`
-   * @param srcMask which positions of `memory` may be attended, usually `[B, 1, S]`; null: all
-   * @param tgtMask which target positions each may attend, usually `[B, T, T]`; null: all
+   * @param memory the encoder's output, `[B, S, size]`
+   * @param srcMask the positions of `memory` that may be attended to, usually `[B, 1, S]`; null: all
+   * @param tgtMask the target positions that each may attend to, usually `[B, T, T]`; null: all
    * @returns `[B, T, size]`
-   * @throws RangeError naming the shapes that do not fit, and for a `srcMask` of two dimensions, or
-   *   such a `tgtMask` where B equals T; TypeError for dtypes and devices
+   * @throws RangeError if shapes do not match, `srcMask` has two dimensions, or `tgtMask` has two and
+   *   B equals T; TypeError or TorchError ERR_DEVICE if dtypes or devices differ
    */
   override forward(
     input: Tensor,
@@ -105,19 +106,19 @@ export class DecoderLayer extends Module {
   }
 }
 
-/** N layers, and a final norm unless the layers end with theirs (paper, section 3.1: N = 6). */
+/** N layers, and a final norm unless the layers end with one (paper, section 3.1: N = 6). */
 export class Decoder extends Module {
   static override readonly takesPackedRows: boolean = true;
 
-  /** N deep copies of the layer given: equal values at the start, no memory shared. */
+  /** N deep copies of the given layer, with equal initial values but no shared memory. */
   layers: ModuleList<DecoderLayer>;
-  /** Behind the last layer; null when the layers end with norms of their own. */
+  /** Applied after the last layer; null if the layers end with a norm. */
   norm: Norm | null;
 
   /**
-   * @param layer cloned N times; it stays the caller's own
+   * @param layer cloned N times; the caller keeps the original
    * @param N number of layers
-   * @throws RangeError, TypeError for a count of layers or an option that is none
+   * @throws RangeError, TypeError for an invalid number of layers or option
    */
   constructor(layer: DecoderLayer, N: number, options: StackOptions = {}) {
     super();
@@ -128,13 +129,13 @@ export class Decoder extends Module {
 
   /**
    * @param input `[B, T, dModel]`
-   * @param memory the encoder's result, `[B, S, dModel]`
-   * @param srcMask which positions of `memory` may be attended, usually `[B, 1, S]`; null: all
-   * @param tgtMask which target positions each may attend, usually `[B, T, T]`; null: all
+   * @param memory the encoder's output, `[B, S, dModel]`
+   * @param srcMask the positions of `memory` that may be attended to, usually `[B, 1, S]`; null: all
+   * @param tgtMask the target positions that each may attend to, usually `[B, T, T]`; null: all
    * @returns `[B, T, dModel]`
-   * @throws RangeError naming the shapes that do not fit, and for a `srcMask` of two dimensions, or
-   *   such a `tgtMask` where B equals T; TypeError for dtypes, devices, and a `tgtMask` of the
-   *   opposite sense, as far as it can be told
+   * @throws RangeError if shapes do not match, `srcMask` has two dimensions, or `tgtMask` has two and
+   *   B equals T; TypeError or TorchError ERR_DEVICE if dtypes or devices differ; TypeError for a
+   *   `tgtMask` of the opposite convention, if it can be detected
    */
   override forward(
     input: Tensor,

@@ -15,7 +15,7 @@ import { rememberRegistered } from '../module/registration.js';
 import { inStream, ResidualStream, takesStream } from './residualStream.js';
 import { SublayerConnection } from './sublayerConnection.js';
 
-/** Self-attention, then feed-forward, each in a residual connection (paper, section 3.1). */
+/** Self-attention and feed-forward, each in a residual connection (paper, section 3.1). */
 export class EncoderLayer extends Module {
   static {
     takesStream(this);
@@ -28,25 +28,26 @@ export class EncoderLayer extends Module {
     feedForward: 'feed_forward',
   };
 
-  /** Among the source's positions; sublayer 0. In state dicts `self_attn`. */
+  /** Self-attention of the source; sublayer 0. In state dicts `self_attn`. */
   selfAttn: AttentionModule;
   /**
-   * At each position alone, `[B, S, size]` to the same; sublayer 1. In state dicts `feed_forward`.
+   * Feed-forward at each position, `[B, S, size]` to the same shape; sublayer 1. In state dicts
+   * `feed_forward`.
    */
   feedForward: TensorModule;
-  /** Two residual connections, each with a norm and a dropout of its own; they start equal. */
+  /** Two residual connections, each with its own norm and dropout; initially equal. */
   sublayers: ModuleList<SublayerConnection>;
   /** dModel */
   readonly size: number;
 
   /**
-   * The modules given become parts of the layer; they are not copied.
+   * The given modules become submodules of the layer; they are not copied.
    *
    * @param size dModel
-   * @param selfAttn from queries, keys and values `[B, S, size]` to `[B, S, size]`
-   * @param feedForward from `[B, S, size]` to the same
-   * @throws TypeError for parts that are no modules; TypeError, RangeError for an option that
-   *   SublayerConnection refuses
+   * @param selfAttn maps queries, keys and values `[B, S, size]` to `[B, S, size]`
+   * @param feedForward maps `[B, S, size]` to the same shape
+   * @throws TypeError if one of them is not a Module; TypeError, RangeError for an invalid option of
+   *   SublayerConnection
    */
   constructor(
     size: number,
@@ -67,10 +68,10 @@ export class EncoderLayer extends Module {
 
   /**
    * @param input `[B, S, size]`
-   * @param mask which positions may be attended, usually `[B, 1, S]`; null: all
+   * @param mask the positions that may be attended to, usually `[B, 1, S]`; null: all
    * @returns `[B, S, size]`
-   * @throws RangeError naming the shapes that do not fit, and for a mask of two dimensions;
-   *   TypeError for dtypes and devices
+   * @throws RangeError if shapes do not match, or `mask` has two dimensions; TypeError or TorchError
+   *   ERR_DEVICE if dtypes or devices differ
    */
   override forward(input: Tensor, mask: Tensor | PackedMask | null): Tensor {
     const { selfAttn, feedForward, sublayers } = this;
@@ -85,19 +86,19 @@ export class EncoderLayer extends Module {
   }
 }
 
-/** N layers, and a final norm unless the layers end with theirs (paper, section 3.1: N = 6). */
+/** N layers, and a final norm unless the layers end with one (paper, section 3.1: N = 6). */
 export class Encoder extends Module {
   static override readonly takesPackedRows: boolean = true;
 
-  /** N deep copies of the layer given: equal values at the start, no memory shared. */
+  /** N deep copies of the given layer, with equal initial values but no shared memory. */
   layers: ModuleList<EncoderLayer>;
-  /** Behind the last layer; null when the layers end with norms of their own. */
+  /** Applied after the last layer; null if the layers end with a norm. */
   norm: Norm | null;
 
   /**
-   * @param layer cloned N times; it stays the caller's own
+   * @param layer cloned N times; the caller keeps the original
    * @param N number of layers
-   * @throws RangeError, TypeError for a count of layers or an option that is none
+   * @throws RangeError, TypeError for an invalid number of layers or option
    */
   constructor(layer: EncoderLayer, N: number, options: StackOptions = {}) {
     super();
@@ -108,14 +109,14 @@ export class Encoder extends Module {
 
   /**
    * @param input `[B, S, dModel]`
-   * @param mask which positions may be attended, usually `[B, 1, S]`; null: all
+   * @param mask the positions that may be attended to, usually `[B, 1, S]`; null: all
    * @returns `[B, S, dModel]`
-   * @throws RangeError naming the shapes that do not fit, and for a mask of two dimensions;
-   *   TypeError for dtypes and devices
+   * @throws RangeError if shapes do not match, or `mask` has two dimensions; TypeError or TorchError
+   *   ERR_DEVICE if dtypes or devices differ
    */
   override forward(input: Tensor, mask: Tensor | PackedMask | null): Tensor {
     return tidy(() => {
-      // Once here instead of once a layer.
+      // Converted once here rather than in each layer.
       const allowed = sourceLayerMask('Encoder', 'mask', mask);
       let x = ResidualStream.of(input);
       for (const layer of this.layers) x = x.through(layer, allowed);

@@ -6,18 +6,19 @@ import type { LinearOptions } from '../layers/linear.js';
 import { Module } from '../module/module.js';
 import { rememberRegistered } from '../module/registration.js';
 
-/** From the decoder's vectors to log-probabilities of the next token (paper, section 3.4). */
+/** Maps the decoder's vectors to log-probabilities of the next token (paper, section 3.4). */
 export class Generator extends Module {
   static override readonly takesPackedRows: boolean = true;
 
   /**
-   * From `[…, dModel]` to scores `[…, vocabSize]`; its weight may be an embedding's (option `tie`).
+   * Maps `[…, dModel]` to scores `[…, vocabSize]`; its weight may be shared with an embedding (option
+   * `tie`).
    */
   proj: Linear;
 
   /**
    * @param dModel size of the decoder's vectors
-   * @param vocabSize number of ids of the target, added tokens of the tokenizer included
+   * @param vocabSize number of target ids, including the tokenizer's added tokens
    * @param options `bias`: default true
    * @throws RangeError, TypeError unless both sizes are positive integers
    */
@@ -33,7 +34,8 @@ export class Generator extends Module {
    *
    * @param input `[…, dModel]`
    * @returns `[…, vocabSize]`
-   * @throws RangeError for another last dimension, TypeError for another dtype or device
+   * @throws RangeError if the last dimension is wrong; TypeError or TorchError ERR_DEVICE if dtype or
+   *   device differ from the weights'
    */
   logits(input: Tensor): Tensor {
     return this.proj.forward(input);
@@ -42,7 +44,8 @@ export class Generator extends Module {
   /**
    * @param input `[…, dModel]`
    * @returns log-probabilities `[…, vocabSize]`
-   * @throws RangeError for another last dimension, TypeError for another dtype or device
+   * @throws RangeError if the last dimension is wrong; TypeError or TorchError ERR_DEVICE if dtype or
+   *   device differ from the weights'
    */
   override forward(input: Tensor): Tensor {
     return tidy(() => this.logits(input).logSoftmax(-1));

@@ -1,4 +1,4 @@
-/** What encoder and decoder have in common: options of layers, and the norm behind a stack. */
+/** Common code of encoder and decoder: layer options and the final norm. */
 import { checkBoolean, checkOptions, describe, orDefault } from '../../runtime/arguments.js';
 import type { Tensor } from '../../tensor/tensor.js';
 import type { ModuleList } from '../module/containers.js';
@@ -10,15 +10,15 @@ import type { SublayerConnection, SublayerConnectionOptions } from './sublayerCo
 import type { PackedMask } from '../packed/packedSequences.js';
 
 /**
- * Any module that can stand for `MultiHeadedAttention` in a layer. Layers run in a `tidy`: what
- * such a module stores for later, it has to `keep`. The mask is packed in `forwardPacked` only,
- * which models with modules of a user's own are not run by.
+ * Any module that can replace `MultiHeadedAttention` in a layer. Layers run in a `tidy`, so such a
+ * module must `keep` tensors that it stores. The mask is packed only in `forwardPacked`, which
+ * rejects models with user-defined modules.
  */
 export type AttentionModule = Module & {
   forward(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | PackedMask | null): Tensor;
 };
 
-/** Options of a layer are those of its residual connections. */
+/** Options of a layer, which are those of its residual connections. */
 export type LayerOptions = SublayerConnectionOptions;
 
 /** @internal */
@@ -27,13 +27,13 @@ export const layerOptionNames = ['dropout', 'order', 'norm'];
 /** Options of `Encoder` and `Decoder`. */
 export interface StackOptions {
   /**
-   * a norm of the layers' kind behind the last layer; default: with layers of the order `'pre'`,
-   * which leave the sum of all layers un-normed, but not with `'post'`
+   * add a norm of the same kind as in the layers after the last layer; default: true for layers of
+   * order `'pre'`, whose output is not normalized, false for `'post'`
    */
   finalNorm?: boolean;
 }
 
-/** The norm behind a stack of clones of `layer`, or null. */
+/** The norm after a stack of clones of `layer`, or null. */
 export function finalNormOf(
   owner: string,
   layer: { readonly size: number; readonly sublayers: ModuleList<SublayerConnection> },
@@ -50,7 +50,7 @@ export function finalNormOf(
   return checkBoolean(owner, 'finalNorm', finalNorm) ? makeNorm(layer.size, normConfig) : null;
 }
 
-/** By its parts: layers of a user's own are as good. */
+/** Checks members, not the class, so that user-defined layers are accepted. */
 function isLayer(layer: unknown): boolean {
   return isModule(layer) && 'sublayers' in layer && isModule(layer.sublayers);
 }

@@ -19,12 +19,13 @@ import { Transformer } from './transformer.js';
 import { TransformerEmbedding } from './transformerEmbedding.js';
 
 /**
- * A whole Transformer on the CPU in float32, in training mode. Source and target have embeddings
- * of their own unless they are tied.
+ * Creates a Transformer on the CPU in float32, in training mode. Source and target have separate
+ * embeddings unless they are tied.
  *
- * Weights with more than one dimension, embeddings included, are drawn xavier-uniform, tied ones
- * once; biases keep Linear's default and start equal in all layers, since the layers are clones of
- * one. `manualSeed` before makes it reproducible, with the weights that seed 001 gets in PyTorch.
+ * Weights with more than one dimension, including embeddings, are initialized with Xavier uniform
+ * values, tied ones once; biases keep the default of Linear and are initially equal in all layers,
+ * since the layers are clones. To get reproducible weights, which are those of seed 001 in PyTorch,
+ * call `manualSeed` first.
  *
  * ```ts
  * makeModel(8000); // seed 001
@@ -37,9 +38,9 @@ import { TransformerEmbedding } from './transformerEmbedding.js';
  * });
  * ```
  *
- * @param vocabSize number of token ids, the tokenizer's added tokens included: one number, or
+ * @param vocabSize number of token ids, including the tokenizer's added tokens: one number, or
  *   `{ src, tgt }` for vocabularies of different sizes
- * @throws RangeError, TypeError for a setting out of range, or settings that do not go together
+ * @throws RangeError, TypeError for an invalid setting, or settings that are incompatible
  */
 export function makeModel(vocabSize: VocabSize, options: ModelOptions = {}): Transformer {
   const config = checkedConfig('makeModel', vocabSize, options);
@@ -85,7 +86,7 @@ export function makeModel(vocabSize: VocabSize, options: ModelOptions = {}): Tra
     new Sequential(tgt, position.clone()),
     generator,
   );
-  // Only patterns for clones: no reason to wait for the garbage collector.
+  // These were only templates for clones; free their memory now.
   for (const pattern of [selfAttn, srcAttn, feedForward, position, encoderLayer, decoderLayer]) {
     pattern.dispose();
   }
@@ -95,7 +96,7 @@ export function makeModel(vocabSize: VocabSize, options: ModelOptions = {}): Tra
   return model;
 }
 
-/** The parameters that `tie` makes one, by their names in the state dict. */
+/** The names in the state dict of the parameters that `tie` shares. */
 export function tiesOfConfig({ tie }: Pick<ModelConfig, 'tie'>): Ties {
   const src = 'src_embed.0.embedding.weight';
   const tgt = 'tgt_embed.0.embedding.weight';
@@ -112,7 +113,7 @@ export function tiesOfConfig({ tie }: Pick<ModelConfig, 'tie'>): Ties {
   }
 }
 
-/** What comes behind the embedding: positions to add, or their dropout alone. */
+/** The module after the embedding: positions to add, or only their dropout. */
 function addedPositions({ dModel, dropout, maxLen, positions }: ModelConfig): TensorModule {
   switch (positions) {
     case 'paired':
@@ -126,7 +127,7 @@ function addedPositions({ dModel, dropout, maxLen, positions }: ModelConfig): Te
   }
 }
 
-/** Xavier-uniform, unless it is a bias or of a norm. */
+/** Initializes with Xavier uniform values, except biases and parameters of norms. */
 function drawWeights(parameter: Parameter): void {
   if (parameter.ndim < 2) return;
   // The first dimension of learned positions [1, maxLen, dModel] is for broadcasting only.
@@ -135,7 +136,7 @@ function drawWeights(parameter: Parameter): void {
   });
 }
 
-/** Both modules hold one Parameter from here on. */
+/** Makes both modules share one Parameter. */
 function shareWeight(from: { weight: Parameter }, to: { weight: Parameter }): void {
   to.weight.dispose();
   to.weight = from.weight;

@@ -1,4 +1,4 @@
-/** Settings of `makeModel`: their types, their defaults and their checks. */
+/** Options of `makeModel`: types, defaults and checks. */
 import {
   checkBoolean,
   checkChoice,
@@ -16,20 +16,20 @@ import { activations } from '../layers/positionwiseFeedForward.js';
 import type { Activation } from '../layers/positionwiseFeedForward.js';
 import type { NormOrder } from './sublayerConnection.js';
 
-/** Number of token ids: one for source and target, or one for each. */
+/** Number of token ids: one number for source and target, or one for each. */
 export type VocabSize =
   | number
   | {
-      /** ids of the source's vocabulary, added tokens included */
+      /** number of source ids, including added tokens */
       readonly src: number;
-      /** ids of the target's vocabulary, added tokens included */
+      /** number of target ids, including added tokens */
       readonly tgt: number;
     };
 
-/** How a model knows where a token is, see {@link ModelOptions.positions}. */
+/** How a model represents positions, see {@link ModelOptions.positions}. */
 export type Positions = 'paired' | 'perColumn' | 'learned' | 'rotary' | 'none';
 
-/** Which weights are one, see {@link ModelOptions.tie}. */
+/** Which weights are shared, see {@link ModelOptions.tie}. */
 export type Tie = 'none' | 'src-tgt' | 'tgt-generator' | 'all';
 
 /** Which linear layers have biases. */
@@ -38,105 +38,107 @@ export interface BiasOptions {
   attention?: boolean;
   /** the feed-forward layers; default true */
   feedForward?: boolean;
-  /** the scores of the vocabulary; default true */
+  /** the generator's projection; default true */
   generator?: boolean;
 }
 
 /**
- * Settings of `makeModel`; the defaults are seed 001's, its sizes those of the paper's base model.
+ * Options of `makeModel`; the defaults are seed 001's, with the sizes of the paper's base model.
  * All are plain JSON.
  */
 export interface ModelOptions {
-  /** layers in encoder and decoder each; default 6 (paper, section 3.1; seed 001) */
+  /** number of layers in the encoder and in the decoder; default 6 (paper, section 3.1; seed 001) */
   N?: number;
   /** size of the vectors; default 512 (paper, section 3.1; seed 001) */
   dModel?: number;
   /** inner size of the feed-forward layers; default 2048 (paper, section 3.3; seed 001) */
   dFf?: number;
-  /** heads; must divide dModel; default 8 (paper, section 3.2.2; seed 001) */
+  /** number of heads; must divide dModel; default 8 (paper, section 3.2.2; seed 001) */
   h?: number;
   /**
-   * of positions, sublayers and feed-forward; default 0.1 (paper, section 5.4; seed 001). 0 turns
-   * off that of the attention weights too, unless `attentionDropout` is given
+   * dropout in positions, sublayers and feed-forward; default 0.1 (paper, section 5.4; seed 001). 0
+   * also disables the dropout of attention weights, unless `attentionDropout` is given
    */
   dropout?: number;
   /**
-   * of the attention weights; default 0.1, whatever else `dropout` is, as in seed 001; 0 with
+   * dropout of the attention weights; default 0.1 regardless of `dropout`, as in seed 001, but 0 with
    * `dropout: 0`
    */
   attentionDropout?: number;
-  /** longest sequence: length of the table of positions; default 200 (seed 001) */
+  /** maximum sequence length, which is that of the position table; default 200 (seed 001) */
   maxLen?: number;
   /** default: seed 001's LayerNorm */
   norm?: NormOptions;
-  /** norm before each sublayer (`'pre'`, default) or behind the residual sum (`'post'`, the paper) */
+  /** norm before each sublayer (`'pre'`, default) or after the residual sum (`'post'`, paper) */
   order?: NormOrder;
-  /** a norm behind each stack of layers; default: with `order: 'pre'` only */
+  /** a norm after each stack of layers; default: only with `order: 'pre'` */
   finalNorm?: boolean;
   /**
    * - `'paired'` (default; paper, seed 001) and `'perColumn'` (seed 002): sines and cosines added
    *   to the embeddings, see PositionalEncoding;
    * - `'learned'`: vectors added to the embeddings, see LearnedPositions;
-   * - `'rotary'`: queries and keys of self-attention turned, see RotaryPositions; needs an even
-   *   size of heads, dModel / h. Attention to the source has none;
+   * - `'rotary'`: queries and keys of self-attention rotated, see RotaryPositions; dModel / h must
+   *   be even. Attention to the source has no positions;
    * - `'none'`
    */
   positions?: Positions;
-  /** of the feed-forward layers; default `'relu'` (paper, section 3.3; the seeds) */
+  /** activation of the feed-forward layers; default `'relu'` (paper, section 3.3; seeds) */
   activation?: Activation;
   /**
-   * one Parameter in several places (paper, section 3.4; Press and Wolf 2017): the source's and the target's embedding
-   * (`'src-tgt'`), the target's embedding and the generator's weight (`'tgt-generator'`), all
-   * three (`'all'`), or nothing (`'none'`, default, seed 001). Embeddings are scaled by √dModel
-   * all the same. In state dicts a tied weight has all its names, as in PyTorch
+   * one Parameter in several places (paper, section 3.4; Press and Wolf 2017): the embeddings of
+   * source and target (`'src-tgt'`), the target embedding and the generator's weight
+   * (`'tgt-generator'`), all three (`'all'`), or nothing (`'none'`, default, seed 001). Embeddings
+   * are scaled by √dModel in any case. State dicts list a tied weight under all its names, as in
+   * PyTorch
    */
   tie?: Tie;
   /** biases of all linear layers, or of each kind; default true */
   bias?: boolean | BiasOptions;
-  /** weights of a query that may attend nothing; default `'uniform'` */
+  /** weights of a query that may not attend to any key; default `'uniform'` */
   emptyRows?: EmptyRows;
 }
 
 /**
- * Everything that is needed to make the model again, as plain JSON:
- * `const { vocabSize, ...options } = model.config` is what `makeModel(vocabSize, options)` takes.
+ * Everything needed to create the model again, as plain JSON:
+ * `const { vocabSize, ...options } = model.config` gives the arguments of
+ * `makeModel(vocabSize, options)`.
  */
 export interface ModelConfig {
-  /** One number when source and target have the same. */
+  /** One number if source and target have the same size. */
   readonly vocabSize: VocabSize;
-  /** Layers in encoder and decoder each. */
+  /** Number of layers in the encoder and in the decoder. */
   readonly N: number;
   /** Size of the vectors. */
   readonly dModel: number;
   /** Inner size of the feed-forward layers. */
   readonly dFf: number;
-  /** Heads; dModel / h is the size of each. */
+  /** Number of heads, each of size dModel / h. */
   readonly h: number;
-  /** Probability in positions, sublayers and feed-forward. */
+  /** Dropout in positions, sublayers and feed-forward. */
   readonly dropout: number;
-  /** Probability for attention weights. */
+  /** Dropout of attention weights. */
   readonly attentionDropout: number;
-  /** Length of the table of positions; `Transformer.growPositions` changes it. */
+  /** Length of the position table; `Transformer.growPositions` changes it. */
   readonly maxLen: number;
-  /** The norm of all layers, complete. */
+  /** The norm of all layers, with all defaults filled in. */
   readonly norm: NormConfig;
   /** Where the norms are, see {@link ModelOptions.order}. */
   readonly order: NormOrder;
-  /** Whether a norm is behind each stack of layers. */
+  /** Whether there is a norm after each stack of layers. */
   readonly finalNorm: boolean;
-  /** How the model knows where a token is, see {@link ModelOptions.positions}. */
+  /** How the model represents positions, see {@link ModelOptions.positions}. */
   readonly positions: Positions;
-  /** Of the feed-forward layers. */
+  /** Activation of the feed-forward layers. */
   readonly activation: Activation;
-  /** Which weights are one, see {@link ModelOptions.tie}. */
+  /** Which weights are shared, see {@link ModelOptions.tie}. */
   readonly tie: Tie;
   /** Which linear layers have biases. */
   readonly bias: Readonly<Required<BiasOptions>>;
-  /** What a query gets that may attend nothing. */
+  /** Weights of a query that may not attend to any key. */
   readonly emptyRows: EmptyRows;
 }
 
-/** The words that the options take. @internal */
+/** The valid values of the options. @internal */
 export const modelChoices = {
   order: ['pre', 'post'],
   positions: ['paired', 'perColumn', 'learned', 'rotary', 'none'],
@@ -150,9 +152,9 @@ const optionNames = [
 ];
 
 /**
- * Checks all settings and fills in the defaults.
+ * Checks all options and fills in the defaults.
  *
- * @throws RangeError, TypeError naming the setting, what it must be and what came
+ * @throws RangeError, TypeError for an invalid option
  */
 export function checkedConfig(
   owner: string,
@@ -173,7 +175,7 @@ export function checkedConfig(
     dFf: size('dFf', 2048),
     h: size('h', 8),
     dropout,
-    // Who asks for no dropout, for an exact comparison say, means all of it.
+    // `dropout: 0`, for example for an exact comparison, is meant for all dropout.
     attentionDropout: share('attentionDropout', dropout === 0 ? 0 : 0.1),
     maxLen: size('maxLen', 200),
     norm: checkedNorm(owner, options.norm),
@@ -197,7 +199,7 @@ export function vocabSizes({ vocabSize }: Pick<ModelConfig, 'vocabSize'>): {
   return typeof vocabSize === 'number' ? { src: vocabSize, tgt: vocabSize } : vocabSize;
 }
 
-/** How many ids source and target both have. */
+/** The number of ids that source and target both have. */
 export function sharedVocabSize(config: Pick<ModelConfig, 'vocabSize'>): number {
   const { src, tgt } = vocabSizes(config);
   return Math.min(src, tgt);
@@ -229,13 +231,13 @@ function checkedBias(owner: string, bias: boolean | BiasOptions): Required<BiasO
   };
 }
 
-/** Settings that are right alone and wrong together. */
+/** Checks that valid options are compatible with each other. */
 function checkTogether(owner: string, config: ModelConfig): void {
   const { dModel, h, norm, positions, tie, vocabSize } = config;
   checkHeads(owner, h, dModel);
   if (positions === 'rotary' && (dModel / h) % 2 !== 0) {
     throw new RangeError(
-      `${owner}: positions 'rotary' turn the features of a head in pairs, so dModel / h must be ` +
+      `${owner}: positions 'rotary' rotate the features of a head in pairs, so dModel / h must be ` +
         `even, got ${dModel} / ${h} = ${dModel / h}`,
     );
   }
@@ -246,7 +248,7 @@ function checkTogether(owner: string, config: ModelConfig): void {
   }
   if ((tie === 'src-tgt' || tie === 'all') && typeof vocabSize !== 'number') {
     throw new RangeError(
-      `${owner}: tie '${tie}' needs one vocabulary for source and target, ` +
+      `${owner}: tie '${tie}' requires one vocabulary for source and target, ` +
         `got sizes ${vocabSize.src} and ${vocabSize.tgt}`,
     );
   }

@@ -3,16 +3,16 @@ import type { Module } from '../module/module.js';
 import type { Transformer } from './transformer.js';
 
 /**
- * How many ids a model's source and target have, by its modules: they count, whatever `config` says
- * of a model whose parts were replaced. A source side without an {@link Embedding} is taken to have
- * the target's.
+ * The number of source and target ids of a model. It is taken from the modules, since `config` may
+ * be wrong if modules were replaced. A source without an {@link Embedding} is assumed to have as many
+ * ids as the target.
  */
 export function modelVocabulary(model: Transformer): {
   readonly src: number;
   readonly tgt: number;
 } {
   const tgt = model.generator.proj.outFeatures;
-  // A model of other classes need not have the property.
+  // A model of another class may not have the property.
   const { srcEmbed } = model as { srcEmbed?: Module };
   const table = srcEmbed?.modules().find((module) => module instanceof Embedding);
   return { src: table?.count ?? tgt, tgt };

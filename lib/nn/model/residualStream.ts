@@ -6,25 +6,25 @@ import { LayerNorm } from '../layers/layerNorm.js';
 import type { Norm } from '../layers/norm.js';
 import { RMSNorm } from '../layers/rmsNorm.js';
 
-/** What is still to be added to a residual: dropout(term). */
+/** A term still to be added to a residual: dropout(term). */
 interface Addend {
   readonly term: Tensor;
   readonly dropout: Dropout;
 }
 
-/** A module that the residual stream runs through: a layer, or the connection around a sublayer. */
+/** A module in the residual stream: a layer, or the connection around a sublayer. */
 interface StreamModule<Arguments extends readonly unknown[]> {
   forward(input: Tensor, ...others: Arguments): Tensor;
 }
 
 /**
- * What runs along the residual connections of a stack, `[…, size]`: a sum whose last term is added
- * only when it is needed. If a norm of the sum is needed too, one op computes both and passes over
- * memory once, forward and backward ("Add & Norm" of the paper's figure 1). With norms before the
- * sublayers, the norm that follows a sum belongs to the next sublayer, the next layer, or the end of
- * the stack, which is why the sum is carried there unfinished.
+ * The residual sum of a stack, `[…, size]`, whose last term is added only when the sum is needed. If
+ * a norm of the sum is needed too, one op computes both in one pass over memory, forward and backward
+ * ("Add & Norm" in figure 1 of the paper). With norms before the sublayers, the norm after a sum
+ * belongs to the next sublayer, the next layer or the end of the stack, so the incomplete sum is
+ * passed on to it.
  *
- * Ask only once for the sum, or for sum and norm: it draws the dropout. The fields are plain
+ * Call `sum` or `sumAndNorm` only once, because each call draws the dropout. The fields are plain
  * properties, so that a `tidy` that returns a stream keeps its tensors.
  *
  * @internal
@@ -35,7 +35,7 @@ export class ResidualStream {
     private readonly addend: Addend | null,
   ) {}
 
-  /** A stream whose sum is complete. @throws TypeError unless it is a tensor */
+  /** A stream with a complete sum. @throws TypeError unless `sum` is a tensor */
   static of(sum: Tensor): ResidualStream {
     checkTensor('SublayerConnection', 'input', sum);
     return new ResidualStream(sum, null);
@@ -48,7 +48,7 @@ export class ResidualStream {
       : new ResidualStream(dropout.addTo(residual, term), null);
   }
 
-  /** Of the sum, `[…, size]`. */
+  /** Shape of the sum, `[…, size]`. */
   get shape(): readonly number[] {
     return this.residual.shape;
   }
@@ -59,7 +59,7 @@ export class ResidualStream {
     return addend === null ? residual : addend.dropout.addTo(residual, addend.term);
   }
 
-  /** Both `[…, size]`. @throws RangeError, TypeError as the norm's forward */
+  /** Both `[…, size]`. @throws the errors of the norm's forward */
   sumAndNorm(norm: Norm): { sum: Tensor; normed: Tensor } {
     const { residual, addend } = this;
     if (addend === null || !isPlainNorm(norm)) {
@@ -72,14 +72,14 @@ export class ResidualStream {
     return { sum, normed };
   }
 
-  /** norm(sum). @throws RangeError, TypeError as the norm's forward */
+  /** norm(sum). @throws the errors of the norm's forward */
   normed(norm: Norm): ResidualStream {
     return ResidualStream.of(this.sumAndNorm(norm).normed);
   }
 
   /**
-   * The stream after a module. A module with hooks, or whose class has a `forward` of its own,
-   * expects the tensor and is given the sum.
+   * The stream after a module. A module with hooks or a user-defined `forward` gets the sum as a
+   * tensor.
    */
   through<Arguments extends readonly unknown[]>(
     module: StreamModule<Arguments>,
@@ -92,12 +92,12 @@ export class ResidualStream {
   }
 }
 
-/** The other side of {@link inStream}. */
+/** A module whose `forward` calls {@link inStream}. */
 interface StreamTaker {
   forward(input: ResidualStream, ...others: readonly unknown[]): ResidualStream;
 }
 
-/** The methods `forward` that take a stream as well as a tensor. */
+/** The `forward` methods that accept a stream as well as a tensor. */
 const streamForwards = new WeakSet<object>();
 
 /** Declares that the `forward` of a class calls {@link inStream}. @internal */
@@ -106,7 +106,8 @@ export function takesStream(moduleClass: { readonly prototype: { readonly forwar
 }
 
 /**
- * What `forward` of a module in the stream returns: a stream for a stream, a tensor for a tensor.
+ * Implements `forward` of a module in the stream: returns a stream for a stream, and a tensor for a
+ * tensor.
  * @internal
  */
 export function inStream(
@@ -114,15 +115,15 @@ export function inStream(
   compute: (stream: ResidualStream) => ResidualStream,
 ): Tensor {
   if (!(input instanceof ResidualStream)) return compute(ResidualStream.of(input)).sum();
-  // Only `through` passes a stream, and expects one. The declared type is the one for everybody else.
+  // Only `through` passes a stream and expects one back. The declared type is for all other callers.
   return compute(input) as unknown as Tensor;
 }
 
 let waitsOnCpu = false;
 
 /**
- * Lets sums wait for their norms on the CPU too, where it gains nothing and the last bits differ from
- * those of the norm alone: for tests of the way that GPUs go.
+ * Fuses sums and norms on the CPU too, where it gains nothing and the last bits differ from those of
+ * a separate norm. For tests of the code path of GPUs.
  * @internal
  */
 export function waitForNormsOnCpu(waits: boolean): void {
@@ -130,9 +131,9 @@ export function waitForNormsOnCpu(waits: boolean): void {
 }
 
 /**
- * Whether residual + dropout(term) may become one op with the norm to come: on GPUs, unless the
- * dropout itself has to be called (hooks, a subclass) or the sum would not be like the residual. What
- * is then computed as one op is decided by {@link isPlainNorm}.
+ * Whether residual + dropout(term) may be fused with the next norm: on GPUs, unless the dropout
+ * module must be called (hooks, a subclass) or the sum's shape or dtype would differ from the
+ * residual's. {@link isPlainNorm} then decides whether the norm can be fused.
  */
 function canWaitForNorm(residual: Tensor, term: unknown, dropout: Dropout): boolean {
   if (residual.device === 'cpu' && !waitsOnCpu) return false;
@@ -141,7 +142,7 @@ function canWaitForNorm(residual: Tensor, term: unknown, dropout: Dropout): bool
   return isPlainDropout && term instanceof Tensor && isSumLikeResidual(residual, term);
 }
 
-/** False for norms with hooks, with the forward of a subclass, and of a user's own. */
+/** False for norms with hooks, subclasses with their own forward, and user-defined norms. */
 function isPlainNorm(norm: Norm): boolean {
   return norm.forward === LayerNorm.prototype.forward || norm.forward === RMSNorm.prototype.forward;
 }

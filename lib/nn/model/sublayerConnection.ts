@@ -7,21 +7,21 @@ import type { Norm, NormConfig, NormOptions } from '../layers/norm.js';
 import { rememberRegistered } from '../module/registration.js';
 import { inStream, ResidualStream, takesStream } from './residualStream.js';
 
-/** Where the norm is: on a sublayer's input, or on the residual sum. */
+/** Where the norm is: on the input of the sublayer, or on the residual sum. */
 export type NormOrder = 'pre' | 'post';
 
-/** Options of {@link SublayerConnection}, and of the layers made of them. */
+/** Options of {@link SublayerConnection} and of the layers that use it. */
 export interface SublayerConnectionOptions {
-  /** of the sublayer's result; default 0.1 (paper, section 5.4; seed 001) */
+  /** dropout of the sublayer's output; default 0.1 (paper, section 5.4; seed 001) */
   dropout?: number;
-  /** default `'pre'` (the seeds); the paper's is `'post'` */
+  /** default `'pre'` (seeds); the paper's is `'post'` */
   order?: NormOrder;
-  /** default: seed 001's LayerNorm (population deviation, eps 1e-6 inside the root) */
+  /** default: seed 001's LayerNorm (population variance, eps 1e-6 added to the variance) */
   norm?: NormOptions;
 }
 
 /**
- * A residual connection around any sublayer, with a norm before or behind:
+ * A residual connection around any sublayer, with a norm before or after it:
  *
  * - `'pre'`: x + dropout(sublayer(norm(x))), seed 001's and the default;
  * - `'post'`: norm(x + dropout(sublayer(x))), the paper's (sections 3.1 and 5.4).
@@ -33,18 +33,18 @@ export class SublayerConnection extends Module {
 
   static override readonly takesPackedRows: boolean = true;
 
-  /** Of the sublayer's input (`'pre'`) or of the residual sum (`'post'`), `[…, size]`. */
+  /** Norm of the sublayer's input (`'pre'`) or of the residual sum (`'post'`), `[…, size]`. */
   norm: Norm;
-  /** Of the sublayer's result, before it is added (paper, section 5.4). */
+  /** Applied to the sublayer's output before it is added (paper, section 5.4). */
   dropout: Dropout;
   /** Where the norm is. */
   readonly order: NormOrder;
-  /** The choice behind `norm`, complete. */
+  /** The options of `norm`, with all defaults filled in. */
   readonly normConfig: NormConfig;
 
   /**
    * @param size dModel
-   * @throws TypeError, RangeError for an unknown or misfit option
+   * @throws TypeError, RangeError for an unknown or invalid option
    */
   constructor(size: number, options: SublayerConnectionOptions = {}) {
     super();
@@ -59,10 +59,10 @@ export class SublayerConnection extends Module {
 
   /**
    * @param input `[B, S, size]`
-   * @param sublayer any module or function from `[B, S, size]` to the same shape
+   * @param sublayer a module or function that maps `[B, S, size]` to the same shape
    * @returns `[B, S, size]`
-   * @throws TypeError for a sublayer that is neither, or gives no tensor; RangeError, TypeError for
-   *   an input that the norm refuses
+   * @throws TypeError if `sublayer` is neither, or does not return a tensor; and the errors of the
+   *   norm's forward
    */
   override forward(input: Tensor, sublayer: Sublayer): Tensor {
     const { order, norm, dropout } = this;
@@ -82,10 +82,10 @@ export class SublayerConnection extends Module {
   }
 }
 
-/** What a {@link SublayerConnection} is put around: a module, or a function of the normed input. */
+/** The sublayer of a {@link SublayerConnection}: a module, or a function of the normalized input. */
 export type Sublayer =
   | {
-      /** From the normed input to what is added to the input, of the same shape. */
+      /** Maps the normalized input to a tensor of the same shape, which is added to the input. */
       forward(input: Tensor): Tensor;
     }
   | ((input: Tensor) => Tensor);

@@ -14,21 +14,21 @@ import type { TensorModule } from '../module/module.js';
 import { PackedMask, PackedSequences } from '../packed/packedSequences.js';
 import { isPositionTable } from '../layers/positionTable.js';
 
-/** What {@link Transformer.forwardPacked} reads of a batch. */
+/** The input of {@link Transformer.forwardPacked}. */
 export interface PackedInput {
   /** Source ids `[source tokens]`, int64 or int32. */
   readonly src: Tensor;
-  /** Target ids `[target tokens]`, without the last token of each. */
+  /** Target ids `[target tokens]`, without the last token of each sequence. */
   readonly tgt: Tensor;
-  /** Boundaries in `src`. */
+  /** Sequences in `src`. */
   readonly srcSequences: PackedSequences;
-  /** Boundaries in `tgt`, as many. */
+  /** Sequences in `tgt`, as many as in `src`. */
   readonly tgtSequences: PackedSequences;
 }
 
 /**
- * The encoder-decoder model (paper, section 3). Its result are the decoder's vectors;
- * `model.generator` turns them into log-probabilities.
+ * The encoder-decoder model (paper, section 3). It returns the decoder's vectors;
+ * `model.generator` maps them to log-probabilities.
  */
 export class Transformer extends Module {
   static override readonly takesPackedRows: boolean = true;
@@ -38,30 +38,30 @@ export class Transformer extends Module {
     tgtEmbed: 'tgt_embed',
   };
 
-  /** N layers over the source, `[B, S, dModel]` to the same. */
+  /** N layers over the source, `[B, S, dModel]` to the same shape. */
   encoder: Encoder;
-  /** N layers over the target and the encoder's result, `[B, T, dModel]` to the same. */
+  /** N layers over the target and the encoder's output, `[B, T, dModel]` to the same shape. */
   decoder: Decoder;
-  /** From ids `[B, S]` to vectors `[B, S, dModel]`. */
+  /** Maps ids `[B, S]` to vectors `[B, S, dModel]`. In state dicts `src_embed`. */
   srcEmbed: TensorModule;
-  /** From ids `[B, T]` to vectors `[B, T, dModel]`. In state dicts `tgt_embed`. */
+  /** Maps ids `[B, T]` to vectors `[B, T, dModel]`. In state dicts `tgt_embed`. */
   tgtEmbed: TensorModule;
-  /** From the decoder's vectors `[…, dModel]` to log-probabilities `[…, vocabSize]`. */
+  /** Maps the decoder's vectors `[…, dModel]` to log-probabilities `[…, vocabSize]`. */
   generator: Generator;
-  /** All settings of a model made by `makeModel`, as checkpoints store them; else null. */
+  /** All settings of a model created by `makeModel`, as stored in checkpoints; otherwise null. */
   config: ModelConfig | null = null;
-  /** What `makeModel` made. @internal */
+  /** The modules as `makeModel` created them. @internal */
   blueprint: ModelBlueprint | null = null;
 
   /**
-   * The modules given become parts of the model; they are not copied. {@link makeModel} makes all
-   * of them.
+   * The given modules become submodules of the model; they are not copied. {@link makeModel} creates
+   * all of them.
    *
-   * @param encoder from source vectors `[B, S, dModel]` and a mask to the memory `[B, S, dModel]`
-   * @param decoder from target vectors `[B, T, dModel]`, memory and masks to `[B, T, dModel]`
-   * @param srcEmbed from source ids `[B, S]` to `[B, S, dModel]`, positions included
-   * @param tgtEmbed from target ids `[B, T]` to `[B, T, dModel]`, positions included
-   * @param generator from `[…, dModel]` to log-probabilities `[…, vocabSize]`
+   * @param encoder maps source vectors `[B, S, dModel]` and a mask to the memory `[B, S, dModel]`
+   * @param decoder maps target vectors `[B, T, dModel]`, memory and masks to `[B, T, dModel]`
+   * @param srcEmbed maps source ids `[B, S]` to `[B, S, dModel]`, including positions
+   * @param tgtEmbed maps target ids `[B, T]` to `[B, T, dModel]`, including positions
+   * @param generator maps `[…, dModel]` to log-probabilities `[…, vocabSize]`
    */
   constructor(
     encoder: Encoder,
@@ -80,10 +80,11 @@ export class Transformer extends Module {
 
   /**
    * @param src source ids `[B, S]`, int64 or int32
-   * @param srcMask which may be attended, usually `paddingMask(src, pad)` `[B, 1, S]`; null: all
+   * @param srcMask the ids that may be attended to, usually `paddingMask(src, pad)` `[B, 1, S]`;
+   *   null: all
    * @returns the memory `[B, S, dModel]`
-   * @throws RangeError for an id outside the vocabulary, S beyond the table of positions, or a
-   *   mask `[B, S]`, which needs `mask.unsqueeze(1)`
+   * @throws RangeError if an id is outside the vocabulary, S is larger than the position table, or
+   *   the mask is `[B, S]`, which needs `mask.unsqueeze(1)`
    */
   encode(src: Tensor, srcMask: Tensor | null): Tensor {
     checkIds('Transformer', 'src', src, 2);
@@ -92,12 +93,13 @@ export class Transformer extends Module {
 
   /**
    * @param memory `[B, S, dModel]`, from {@link Transformer.encode}
-   * @param srcMask the one given to `encode`
+   * @param srcMask the mask passed to `encode`
    * @param tgt target ids `[B, T]`, int64 or int32
-   * @param tgtMask which each may attend, usually `targetMask(tgt, pad)` `[B, T, T]`; null: all
+   * @param tgtMask the ids that each may attend to, usually `targetMask(tgt, pad)` `[B, T, T]`; null:
+   *   all
    * @returns `[B, T, dModel]`
-   * @throws RangeError as {@link Transformer.encode}, and for a `tgtMask` of two dimensions where B
-   *   equals T: `[T, T]` needs `mask.unsqueeze(0)` there
+   * @throws RangeError as in {@link Transformer.encode}, and if `tgtMask` has two dimensions and B
+   *   equals T: pass `mask.unsqueeze(0)` for a mask `[T, T]`
    */
   decode(memory: Tensor, srcMask: Tensor | null, tgt: Tensor, tgtMask: Tensor | null): Tensor {
     checkIds('Transformer', 'tgt', tgt, 2);
@@ -112,7 +114,7 @@ export class Transformer extends Module {
    * @param srcMask see {@link Transformer.encode}
    * @param tgtMask see {@link Transformer.decode}
    * @returns `[B, T, dModel]`
-   * @throws RangeError, TypeError as the two do
+   * @throws the errors of both
    */
   override forward(
     src: Tensor,
@@ -124,27 +126,27 @@ export class Transformer extends Module {
   }
 
   /**
-   * {@link Transformer.forward} for a batch without padding: the same vectors for the same
-   * sentences, for less work. Attention masks follow from the boundaries: a source token sees its
-   * own source, a target token its source and what stands before it.
+   * {@link Transformer.forward} for a batch without padding: computes the same vectors with less
+   * work. The sequences determine the attention masks: a source token sees its own source sequence, a
+   * target token its source sequence and the target tokens up to its own position.
    *
-   * @param batch ids `[source tokens]` and `[target tokens]` with their boundaries, as
-   *   `batch.packed` has them
+   * @param batch ids `[source tokens]` and `[target tokens]` with their sequences, as in
+   *   `batch.packed`
    * @returns `[target tokens, dModel]`
-   * @throws TypeError for a model that needs padded batches, see `isPackable`; RangeError for
-   *   boundaries that do not fit, ids outside the vocabulary, or a sequence beyond the positions
+   * @throws TypeError if the model needs padded batches, see `isPackable`; RangeError if sequences do
+   *   not match, ids are outside the vocabulary, or a sequence is longer than the position table
    */
   forwardPacked(batch: PackedInput): Tensor {
     const owner = 'Transformer.forwardPacked';
-    checkObject(owner, 'batch', batch, 'what batch.packed holds');
+    checkObject(owner, 'batch', batch, 'batch.packed');
     const { src, tgt, srcSequences, tgtSequences } = batch;
-    const wayOut = 'new PackedSequences(lengths)';
-    checkInstance(owner, 'srcSequences', srcSequences, PackedSequences, wayOut);
-    checkInstance(owner, 'tgtSequences', tgtSequences, PackedSequences, wayOut);
+    const hint = 'new PackedSequences(lengths)';
+    checkInstance(owner, 'srcSequences', srcSequences, PackedSequences, hint);
+    checkInstance(owner, 'tgtSequences', tgtSequences, PackedSequences, hint);
     const obstacle = packingObstacleIn(this);
     if (obstacle !== null) {
       throw new TypeError(
-        `${owner}: the model has ${obstacle}, which needs padded batches; use forward`,
+        `${owner}: the model has ${obstacle}, which requires padded batches; use forward`,
       );
     }
     checkIds('Transformer', 'src', src, 1);
@@ -153,8 +155,7 @@ export class Transformer extends Module {
   }
 
   /**
-   * {@link Transformer.forwardPacked} for a model and a batch that were checked, within the caller's
-   * scope. @internal
+   * {@link Transformer.forwardPacked} for a checked model and batch, in the caller's scope. @internal
    */
   vectorsOfPacked({ src, tgt, srcSequences, tgtSequences }: PackedInput): Tensor {
     const memory = this.encoder.forward(
@@ -175,19 +176,19 @@ export class Transformer extends Module {
       return 'an embedding that is not a Sequential';
     }
     for (const method of ['encode', 'decode', 'forwardPacked'] as const) {
-      if (this[method] !== Transformer.prototype[method]) return `a method ${method} of its own`;
+      if (this[method] !== Transformer.prototype[method]) return `a user-defined ${method} method`;
     }
     return super.packingObstacle;
   }
 
   /**
-   * Makes all tables of positions as long as asked, if they are shorter, and `config` with them.
-   * @throws RangeError, TypeError unless `maxLen` is a positive integer; TypeError when positions
-   *   are learned: those beyond the table are not known. Nothing has changed then
+   * Extends all position tables that are shorter to `maxLen`, and updates `config`.
+   * @throws RangeError, TypeError unless `maxLen` is a positive integer; TypeError if positions are
+   *   learned, since new ones would be untrained. Nothing has changed then
    */
   growPositions(maxLen: number): this {
     const tables = this.modules().filter(isPositionTable);
-    // The first of them refuses before any has grown: a model has tables of one kind.
+    // If one table cannot grow, the first throws before any has changed: all have the same kind.
     for (const table of tables) table.grow(maxLen);
     if (this.config !== null && this.config.maxLen < maxLen) {
       this.config = { ...this.config, maxLen };
@@ -197,19 +198,19 @@ export class Transformer extends Module {
 }
 
 /**
- * Whether `model.forwardPacked` computes what `model.forward` does on the padded batch. Not so for
- * modules whose class does not declare {@link Module.takesPackedRows}, for modules with hooks (which
- * expect `[B, S, …]`), rotary positions, and kept attention weights. Looks at every module of the
- * model: ask once, not in every step.
+ * Whether `model.forwardPacked` computes the same as `model.forward` on the padded batch. It does not
+ * for models with modules whose class does not declare {@link Module.takesPackedRows}, modules with
+ * hooks (which expect `[B, S, …]`), rotary positions or kept attention weights. Inspects every module
+ * of the model: call it once, not in every step.
  *
- * @throws TypeError for what is not a model
+ * @throws TypeError if `model` is not a Transformer
  */
 export function isPackable(model: Transformer): boolean {
   checkInstance('isPackable', 'model', model, Transformer, 'makeModel');
   return packingObstacleIn(model) === null;
 }
 
-/** What keeps a model from running on packed sequences, in words; null: nothing. */
+/** A description of what prevents a model from using packed sequences; null: nothing. */
 function packingObstacleIn(model: Transformer): string | null {
   for (const { packingObstacle } of model.modules()) {
     if (packingObstacle !== null) return packingObstacle;

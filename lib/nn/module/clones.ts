@@ -4,10 +4,11 @@ import type { Module } from './module.js';
 import { isModule } from './registration.js';
 
 /**
- * `count` deep copies of a module. Equal values, but no memory shared: neither with the original
- * nor with each other.
+ * Returns `count` deep copies of a module. The values are equal, but no memory is shared, neither
+ * with the original nor between the copies.
  *
- * @throws TypeError, RangeError for anything but a module and a count of at least 0
+ * @throws TypeError if `module` is not a Module or `count` is not an integer
+ * @throws RangeError if `count` is negative
  */
 export function clones<M extends Module>(module: M, count: number): ModuleList<M> {
   if (!isModule(module)) {
@@ -21,8 +22,8 @@ export function clones<M extends Module>(module: M, count: number): ModuleList<M
 export const clone = clones;
 
 /**
- * As {@link clones}, but the original becomes the first member: for parts made only to be cloned,
- * whose memory would otherwise wait for the garbage collector.
+ * Like {@link clones}, but the original becomes the first member. For modules created only to be
+ * cloned, whose memory would otherwise stay allocated until garbage collection.
  * @internal
  */
 export function intoClones<M extends Module>(module: M, count: number): ModuleList<M> {

@@ -6,34 +6,34 @@ import type { TensorModule } from './module.js';
 import { checkMembers, isModule } from './registration.js';
 
 /**
- * A list of modules that are registered under their positions, as `torch.nn.ModuleList`.
+ * A list of modules registered under their positions, like `torch.nn.ModuleList`.
  * `list[0]`, `list.at(-1)`, `list.slice(2)`, `for (const module of list)`.
  *
- * A member is replaced by {@link ModuleList.set} or by `list[0] = …`, added by
- * {@link ModuleList.append} and taken out by {@link ModuleList.pop}. `list[list.length] = …` and
- * `delete list[0]` would leave members that are not counted, or holes: `parameters()`,
- * `stateDict()` and all else that looks through the list refuses them.
+ * Replace a member with {@link ModuleList.set} or `list[0] = …`, add one with
+ * {@link ModuleList.append} and remove one with {@link ModuleList.pop}. `list[list.length] = …` and
+ * `delete list[0]` leave uncounted members or holes: `parameters()`, `stateDict()` and every other
+ * method that walks the list then throws.
  */
 export class ModuleList<M extends Module = Module> extends Module implements Iterable<M> {
   static override readonly takesPackedRows: boolean = true;
 
   // The members are own properties '0', '1', …: JavaScript keeps such keys in numeric order.
   [index: number]: M;
-  /** What `length` tells: the members counted are '0' to 'count - 1'. */
+  /** The value of `length`: the members are the properties '0' to 'count - 1'. */
   private count = 0;
 
-  /** @throws TypeError for anything but modules */
+  /** @throws TypeError if a member is not a Module */
   constructor(modules: Iterable<M> = []) {
     super();
     this.extend(modules);
   }
 
-  /** Number of members. To set it lower takes out the last ones, as for arrays. */
+  /** Number of members. Setting a lower value removes members from the end, as for arrays. */
   get length(): number {
     return this.count;
   }
 
-  /** @throws RangeError for more members than there are, TypeError for what is no integer */
+  /** @throws TypeError if not an integer; RangeError if larger than the current length */
   set length(length: number) {
     checkInteger(this.constructor.name, 'length', length, 0, this.count);
     while (this.count > length) this.pop();
@@ -51,22 +51,22 @@ export class ModuleList<M extends Module = Module> extends Module implements Ite
       );
     }
     if (places.length < this.count) {
-      throw new TypeError(`${name}: members were taken out by delete; use pop(index)`);
+      throw new TypeError(`${name}: members were removed with delete; use pop(index)`);
     }
     for (const key of places) checkMember(this, this[Number(key)]);
   }
 
-  /** Adds one member at the end. @throws TypeError for anything but a module */
+  /** Appends a member. @throws TypeError if `module` is not a Module */
   append(module: M): this {
     return this.insert(this.length, module);
   }
 
-  /** Adds members at the end. @throws TypeError for anything but modules */
+  /** Appends members. @throws TypeError if one is not a Module */
   push(...modules: M[]): this {
     return this.extend(modules);
   }
 
-  /** Adds the members of a list or another iterable at the end. @throws TypeError */
+  /** Appends all members of a list or other iterable. @throws TypeError if one is not a Module */
   extend(modules: Iterable<M>): this {
     const members = asIterable(this, modules);
     for (const module of members) checkMember(this, module);
@@ -75,8 +75,9 @@ export class ModuleList<M extends Module = Module> extends Module implements Ite
   }
 
   /**
-   * Puts a member before the one at `index` (counted from the end if negative); the later ones
-   * move up. @throws RangeError, TypeError
+   * Inserts a member before position `index`, counted from the end if negative.
+   *
+   * @throws TypeError if `module` is not a Module; RangeError if `index` is out of range
    */
   insert(index: number, module: M): this {
     checkMember(this, module);
@@ -87,14 +88,14 @@ export class ModuleList<M extends Module = Module> extends Module implements Ite
     return this;
   }
 
-  /** Replaces the member at a position, counted from the end if negative. @throws RangeError */
+  /** Replaces the member at `index`, counted from the end if negative. @throws RangeError */
   set(index: number, module: M): this {
     checkMember(this, module);
     this[checkedIndex(this, index, this.length - 1)] = module;
     return this;
   }
 
-  /** Takes out a member, by default the last; the later ones move down. @throws RangeError */
+  /** Removes and returns a member, by default the last. @throws RangeError */
   pop(index = -1): M {
     const place = checkedIndex(this, index, this.length - 1);
     const module = this.at(place);
@@ -103,18 +104,18 @@ export class ModuleList<M extends Module = Module> extends Module implements Ite
     return module;
   }
 
-  /** The member at a position, counted from the end if negative. @throws RangeError */
+  /** The member at `index`, counted from the end if negative. @throws RangeError */
   at(index: number): M {
     return this[checkedIndex(this, index, this.length - 1)] as M;
   }
 
-  /** A new list of the same modules from `start` up to but not including `end`, as for arrays. */
+  /** A new list of the same modules from `start` up to but excluding `end`, as for arrays. */
   slice(start?: number, end?: number): ModuleList<M> {
     checkRange(this, start, end);
     return new ModuleList([...this].slice(start, end));
   }
 
-  /** The members in order, so that a list can be looped over and spread. */
+  /** Iterates over the members in order. */
   *[Symbol.iterator](): Iterator<M> {
     for (let index = 0; index < this.length; index++) yield this.at(index);
   }
@@ -124,11 +125,11 @@ export class ModuleList<M extends Module = Module> extends Module implements Ite
   }
 }
 
-/** Members by name. Numbers as names come first in an object; pairs keep their order. */
+/** Modules by name. An object lists integer names first; pairs keep their order. */
 export type NamedModules<M extends Module> = Readonly<Record<string, M>> | Iterable<[string, M]>;
 
 /**
- * Feeds each module's result to the next, as `torch.nn.Sequential`.
+ * Passes each module's output to the next module, like `torch.nn.Sequential`.
  *
  * ```ts
  * new Sequential(new Linear(8, 16), new Linear(16, 2)); // keys 0.weight, 0.bias, 1.weight, …
@@ -138,10 +139,10 @@ export type NamedModules<M extends Module> = Readonly<Record<string, M>> | Itera
 export class Sequential extends ModuleList<TensorModule> {
   static override readonly takesPackedRows: boolean = true;
 
-  /** Names in state dicts instead of the positions; null: positions. */
+  /** Names in state dicts; null: the positions. */
   private memberNames: string[] | null;
 
-  /** @throws TypeError for anything but modules, and for names with a dot or without a letter */
+  /** @throws TypeError if a member is not a Module, or a name is empty or contains a dot */
   constructor(...modules: TensorModule[]);
   constructor(modules: NamedModules<TensorModule>);
   constructor(...given: TensorModule[] | [NamedModules<TensorModule>]) {
@@ -153,8 +154,8 @@ export class Sequential extends ModuleList<TensorModule> {
   }
 
   /**
-   * @param input whatever the first module takes
-   * @returns the last module's result; the input itself without modules
+   * @param input the input of the first module
+   * @returns the output of the last module; the input itself if there are no modules
    */
   override forward(input: Tensor): Tensor {
     let output = input;
@@ -162,7 +163,7 @@ export class Sequential extends ModuleList<TensorModule> {
     return output;
   }
 
-  /** As for lists; among names, the new member gets the least number that is no name yet. */
+  /** As for lists; if members have names, the new name is the smallest unused number. */
   override insert(index: number, module: TensorModule): this {
     const place = checkedIndex(this, index, this.length);
     super.insert(index, module);
@@ -183,7 +184,7 @@ export class Sequential extends ModuleList<TensorModule> {
     return super.pop(place);
   }
 
-  /** The same modules from `start` to before `end`, under the names they have here, as PyTorch's. */
+  /** The modules from `start` up to but excluding `end`; they keep their names, as in PyTorch. */
   override slice(start?: number, end?: number): Sequential {
     checkRange(this, start, end);
     const names = this.memberNames ?? Array.from(this, (_, index) => String(index));
@@ -209,7 +210,7 @@ function freeName(names: readonly string[]): string {
   return String(number);
 }
 
-/** @throws TypeError unless these are modules under names that state dicts can have */
+/** @throws TypeError unless all members are modules with valid names */
 export function pairsOf<M extends Module>(owner: string, modules: NamedModules<M>): [string, M][] {
   if (typeof modules !== 'object' || modules === null) {
     throw new TypeError(`${owner}: modules must be an object or pairs, got ${describe(modules)}`);
@@ -221,14 +222,14 @@ export function pairsOf<M extends Module>(owner: string, modules: NamedModules<M
   const names = new Set<string>();
   for (const pair of pairs) {
     if (!Array.isArray(pair) || pair.length !== 2) {
-      const wayOut = isModule(pair) ? `; write new ${owner}(...modules) for an array` : '';
+      const hint = isModule(pair) ? `; for an array, write new ${owner}(...modules)` : '';
       throw new TypeError(
-        `${owner}: members must be pairs of name and module, got ${describe(pair)}${wayOut}`,
+        `${owner}: members must be [name, module] pairs, got ${describe(pair)}${hint}`,
       );
     }
     const [name, module] = pair as [unknown, unknown];
     checkModuleName(owner, name);
-    if (names.has(name)) throw new TypeError(`${owner}: the name "${name}" came twice`);
+    if (names.has(name)) throw new TypeError(`${owner}: duplicate name "${name}"`);
     names.add(name);
     if (!isModule(module)) {
       throw new TypeError(`${owner}: member "${name}" must be a module, got ${describe(module)}`);
@@ -237,11 +238,11 @@ export function pairsOf<M extends Module>(owner: string, modules: NamedModules<M
   return pairs as [string, M][];
 }
 
-/** @throws TypeError unless `name` can be a part of a key in a state dict */
+/** @throws TypeError unless `name` can be part of a key in a state dict */
 export function checkModuleName(owner: string, name: unknown): asserts name is string {
   if (typeof name !== 'string' || name === '' || name.includes('.')) {
     throw new TypeError(
-      `${owner}: names must be strings that are not empty and hold no dot, got ${describe(name)}`,
+      `${owner}: names must be non-empty strings without a dot, got ${describe(name)}`,
     );
   }
 }
@@ -250,11 +251,11 @@ function asIterable<M>(list: Module, modules: Iterable<M>): M[] {
   const given: unknown = modules;
   if (typeof given === 'object' && given !== null && Symbol.iterator in given) return [...modules];
   throw new TypeError(
-    `${list.constructor.name}: needs an array or another iterable of modules, got ${describe(given)}`,
+    `${list.constructor.name}: modules must be an array or other iterable, got ${describe(given)}`,
   );
 }
 
-/** @throws TypeError unless both ends are numbers or left out */
+/** @throws TypeError unless both are numbers or undefined */
 function checkRange(list: Module, start: unknown, end: unknown): void {
   for (const [name, value] of [
     ['start', start],
@@ -269,7 +270,7 @@ function checkMember(list: Module, module: unknown): void {
   throw new TypeError(`${list.constructor.name}: members must be modules, got ${describe(module)}`);
 }
 
-/** The position from the start. @param last the greatest that is allowed */
+/** The position counted from the start. @param last the largest allowed */
 function checkedIndex(list: Module & { length: number }, index: number, last: number): number {
   if (typeof index !== 'number') {
     throw new TypeError(

@@ -6,13 +6,13 @@ import type { Module } from './module.js';
 import { Buffer, Parameter } from './parameter.js';
 import { isModule, placesBelow, rememberAs } from './registration.js';
 
-/** The work of `Module.clone`: a deep copy in which ties stay ties. */
+/** Implements `Module.clone`: a deep copy that preserves ties. */
 export function copyModule<M extends Module>(module: M): M {
-  placesBelow(module); // refuses cycles
+  placesBelow(module); // throws on cycles
   return tidy(() => noGrad(() => copied(module, new Made()) as M));
 }
 
-/** Copies by original, so that whatever is shared inside is copied once. */
+/** Copies by original, so that shared values are copied only once. */
 class Made extends Map<object, unknown> {
   readonly #tensors = new Map<string, [original: Tensor, copy: Tensor][]>();
 
@@ -23,14 +23,14 @@ class Made extends Map<object, unknown> {
     this.#tensors.set(form, alike);
   }
 
-  /** The copy of another tensor object over exactly the same memory, if there is one. */
+  /** The copy of another tensor with exactly the same memory, if there is one. */
   twinOf(tensor: Tensor): Tensor | undefined {
     const alike = this.#tensors.get(formOf(tensor)) ?? [];
     return alike.find(([original]) => native().sameStorage(original, tensor))?.[1];
   }
 }
 
-/** Where in its memory a tensor's elements are. */
+/** A key that describes where a tensor's elements are in its storage. */
 export function formOf(tensor: Tensor): string {
   const offset = call('aten::sym_storage_offset', tensor);
   return [tensor.dtype, offset, ...tensor.shape, ...tensor.strides].join();
@@ -65,7 +65,7 @@ function copied(value: unknown, made: Made): unknown {
 
 function copiedTensor(tensor: Tensor, made: Made): Tensor | null {
   const owned = tensor instanceof Parameter || tensor instanceof Buffer;
-  // A result of a computation belongs to a graph of the original, or to a scope that is over.
+  // A computed tensor belongs to the original's graph, or to a scope that has ended.
   if (!owned && (tensor.isDisposed || !tensor.isLeaf)) return null;
   const data = made.twinOf(tensor)?.detach() ?? tensor.detach().clone();
   made.addTensor(tensor, data);
@@ -93,7 +93,7 @@ function copiedProperties(original: object, made: Made): object {
   return copy;
 }
 
-/** `static transientNames` of the class and all classes it extends. */
+/** `static transientNames` of the class and its base classes. */
 function transientNames(module: Module): Set<string | symbol> {
   const names = new Set<string>();
   let constructor: unknown = module.constructor;

@@ -1,14 +1,14 @@
 import type { Module } from './module.js';
 import { registeredIn } from './registration.js';
 
-/** Modules whose text is being made: one of them below itself would never end. */
-const underWay = new Set<Module>();
+/** Modules being described, to detect cycles. */
+const inProgress = new Set<Module>();
 
 /**
- * The text of `Module.toString`: PyTorch's layout.
+ * Implements `Module.toString`, in PyTorch's layout.
  *
- * @param settings what stands between the brackets, may have several lines
- * @param options `fold`: neighbours with the same text share a line, as in lists
+ * @param settings text inside the parentheses; may have several lines
+ * @param options `fold`: consecutive children with the same text share a line, as in lists
  */
 export function describeModule(
   module: Module,
@@ -16,9 +16,9 @@ export function describeModule(
   options: { fold: boolean },
 ): string {
   const name = module.constructor.name;
-  // Printing is for finding faults, so a cycle is shown instead of refused.
-  if (underWay.has(module)) return `${name}([Circular])`;
-  underWay.add(module);
+  // Printing is used for debugging, so a cycle is shown rather than rejected.
+  if (inProgress.has(module)) return `${name}([Circular])`;
+  inProgress.add(module);
   try {
     const children = registeredIn(module).children.map((child) => ({
       first: child.name,
@@ -31,7 +31,7 @@ export function describeModule(
     if (settings !== '') lines.unshift(settings);
     return [`${name}(`, ...lines.map(indented), ')'].join('\n');
   } finally {
-    underWay.delete(module);
+    inProgress.delete(module);
   }
 }
 
@@ -42,7 +42,7 @@ interface Run {
   readonly text: string;
 }
 
-/** Joins neighbours with the same text. */
+/** Merges consecutive children with the same text. */
 function folded(children: readonly Run[]): Run[] {
   const runs: Run[] = [];
   for (const child of children) {

@@ -1,8 +1,8 @@
-/** Which code a state dict comes from, guessed from its keys, for messages of errors. */
+/** Guesses from its keys which code a state dict comes from, for error messages. */
 
 /**
- * Parts of keys by which each dialect can be told. A key counts once for every dialect that has a
- * pattern for it; what several dialects share (`norm.weight`, `encoder.layers.0`) is in none.
+ * Key patterns that identify each dialect. A key counts once for every dialect with a matching
+ * pattern; patterns that several dialects share (`norm.weight`, `encoder.layers.0`) are left out.
  */
 const dialects: readonly { name: string; marks: readonly RegExp[] }[] = [
   {
@@ -40,7 +40,7 @@ const dialects: readonly { name: string; marks: readonly RegExp[] }[] = [
   {
     name: 'Hugging Face transformers',
     marks: [
-      // BART, Marian and their kin; Llama and its kin
+      // BART, Marian and similar models; Llama and similar models
       /_attn\.[qkv]_proj\./,
       /(^|\.)(self_attn|encoder_attn|final)_layer_norm\./,
       /(^|\.)layers\.\d+\.fc[12]\./,
@@ -62,9 +62,9 @@ const dialects: readonly { name: string; marks: readonly RegExp[] }[] = [
 ];
 
 /**
- * The dialect that most of the keys speak: `'seed 000'`, `'seed 001'`, `'seed 002'`,
- * `'torch.nn.Transformer'` or `'Hugging Face transformers'`; null when none or no single one has
- * the most keys. Prefixes such as `module.` do not matter.
+ * The dialect that matches the most keys: `'seed 000'`, `'seed 001'`, `'seed 002'`,
+ * `'torch.nn.Transformer'` or `'Hugging Face transformers'`; null if no key matches or two dialects
+ * tie. Prefixes such as `module.` do not matter.
  *
  * @param keys of a state dict
  */
@@ -80,7 +80,7 @@ export function dialectOf(keys: Iterable<string>): string | null {
   return best;
 }
 
-/** Names of a norm's scale and shift, whose they are, and what to pass to `makeModel` for them. */
+/** Names of a norm's scale and shift, where they are used, and the `makeModel` option for them. */
 const norms = [
   { scale: 'a_2', shift: 'b_2', whose: 'seed 001', option: 'no option norm' },
   { scale: 'k', shift: 'b', whose: 'seed 000', option: '{ norm: seed000.norm }' },
@@ -93,8 +93,8 @@ const norms = [
 ] as const;
 
 /**
- * What to do about a state dict whose norms have other names than the module's; null when they have
- * not, or it cannot be told.
+ * What to do if the norms in a state dict have other names than the module's; null if the names are
+ * the same or cannot be determined.
  *
  * @param missing keys of the module that the state dict lacks
  * @param unexpected keys of the state dict that the module lacks
@@ -104,7 +104,7 @@ export function normHint(missing: readonly string[], unexpected: readonly string
   for (const here of norms) {
     for (const there of norms) {
       if (here === there) continue;
-      // `weight` and `bias` are anyone's: only in the place of a norm here are they a norm's.
+      // Other layers have `weight` and `bias` too: they count only where the module has a norm.
       const place = [...(own.get(here.scale) ?? [])].find(
         (prefix) => given.get(there.scale)?.has(prefix) === true,
       );
@@ -116,10 +116,10 @@ export function normHint(missing: readonly string[], unexpected: readonly string
       if (place === undefined && !elsewhere) continue;
       const names = `names: '${there.scale}/${there.shift}'`;
       return (
-        `the norms are named ${there.scale}, ${there.shift} in the state dict, as those of ` +
-        `${there.whose}, and ${here.scale}, ${here.shift} in the module: make the model with ` +
+        `the norms are named ${there.scale}, ${there.shift} in the state dict, as in ` +
+        `${there.whose}, and ${here.scale}, ${here.shift} in the module: create the model with ` +
         `${there.option} for ${there.whose}'s norm, or with { norm: { ${names} } } for its names ` +
-        `alone (LayerNorm: { names: { scale: '${there.scale}', shift: '${there.shift}' } }); ` +
+        `only (LayerNorm: { names: { scale: '${there.scale}', shift: '${there.shift}' } }); ` +
         'the definitions differ, see LayerNorm'
       );
     }
@@ -127,7 +127,7 @@ export function normHint(missing: readonly string[], unexpected: readonly string
   return null;
 }
 
-/** By the name of the scale: what comes before it, where the shift is beside it. */
+/** For each name of a scale, the prefixes under which both scale and shift exist. */
 function normsOf(keys: readonly string[]): Map<string, Set<string>> {
   const all = new Set(keys);
   const found = new Map<string, Set<string>>();

@@ -1,27 +1,27 @@
-/** Gradients on their way through a module's forward, for backward hooks. */
+/** Intercepts the gradients of a module's inputs and outputs, for backward hooks. */
 import { describe } from '../../runtime/arguments.js';
 import { isGradEnabled } from '../../tensor/autograd.js';
 import { defineFunction } from '../../tensor/autogradFunction.js';
 import { keep } from '../../tensor/scope.js';
 import { Tensor } from '../../tensor/tensor.js';
 
-/** One per argument or result; null where there is none. */
+/** One gradient per argument or result; null for those without a gradient. */
 export type Gradients = readonly (Tensor | null)[];
 
 export interface GradientTap {
-  /** stand in for the inputs given */
+  /** to be passed to `forward` in place of the given inputs */
   readonly inputs: unknown[];
-  /** what is to be returned for `forward`'s result */
+  /** the value to return in place of `forward`'s result */
   output(result: unknown): unknown;
 }
 
 /**
- * Watches the gradients of one call of `forward`: all of the results' come together, and so do
- * all of the inputs', since each group passes through one node of the graph.
+ * Intercepts the gradients of one call of `forward`. The gradients of all results arrive together,
+ * and so do those of all inputs, since each group passes through one node of the graph.
  *
  * @param owner the module's class, for messages
- * @param run is given both groups in each backward pass, and returns the inputs' to go on with
- * @returns null while nothing is recorded
+ * @param run called in each backward pass with both groups; returns the inputs' gradients to use
+ * @returns null if gradients are disabled
  */
 export function tapGradients(
   owner: string,
@@ -29,7 +29,7 @@ export function tapGradients(
   run: (gradInputs: Gradients, gradOutputs: Gradients) => Gradients,
 ): GradientTap | null {
   if (!isGradEnabled()) return null;
-  // Kept from one node to the other: the inputs' gradients may come in another scope.
+  // Kept between the two nodes: the inputs' gradients may be computed in another scope.
   let gradOutputs: Gradients = [];
   const runOnce = (gradInputs: Gradients): Gradients => {
     try {
@@ -44,7 +44,7 @@ export function tapGradients(
     const results: readonly unknown[] = Array.isArray(result) ? result : [result];
     checkResults(owner, results, result);
     const [tappedResults] = passedThrough(results, (gradients) => {
-      // What is left of a backward pass that did not reach the inputs.
+      // Frees the gradients of a backward pass that did not reach the inputs.
       forget(gradOutputs);
       gradOutputs = gradients.map((gradient) => gradient && keep(gradient.detach()));
       if (!any) checkNothingReplaced(owner, runOnce(Array<null>(inputs.length).fill(null)));
@@ -55,7 +55,7 @@ export function tapGradients(
   return { inputs: tapped, output };
 }
 
-/** `values` with new tensors for those that need gradients, and whether there are any. */
+/** `values` with new tensors for those that require gradients, and whether there are any. */
 function passedThrough(
   values: readonly unknown[],
   change: (gradients: Gradients) => Gradients,
@@ -91,13 +91,13 @@ function checkResults(owner: string, results: readonly unknown[], result: unknow
   if (fits) return;
   throw new TypeError(
     `${owner}: with a backward hook, forward must return a tensor or an array of tensors, ` +
-      `got ${describe(result)}; hook the modules inside, or use tensor.registerHook`,
+      `got ${describe(result)}; register the hook on submodules, or use tensor.registerHook`,
   );
 }
 
 function checkNothingReplaced(owner: string, gradInputs: Gradients): void {
   if (gradInputs.every((gradient) => gradient === null)) return;
   throw new TypeError(
-    `${owner}: a backward hook returned gradients, but no input of forward needs any`,
+    `${owner}: a backward hook returned gradients, but no input of forward requires them`,
   );
 }

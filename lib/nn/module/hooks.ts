@@ -1,6 +1,6 @@
 /**
- * Hooks of modules. A module with hooks has a `forward` of its own that hides its class's; one
- * without has nothing at all, so that hooks cost only where they are.
+ * Hooks of modules. A module with hooks has its own `forward` property, which hides the one of its
+ * class; a module without hooks has no such property, so it pays nothing for them.
  */
 import { checkOptions, describe } from '../../runtime/arguments.js';
 import type { RemovableHook } from '../../tensor/autogradFunction.js';
@@ -9,26 +9,26 @@ import { tapGradients } from './gradientTap.js';
 import type { Gradients, GradientTap } from './gradientTap.js';
 import type { Module } from './module.js';
 
-/** Options of `Module.registerForwardHook` and its kin. */
+/** Options of `Module.registerForwardHook` and the other methods that register hooks. */
 export interface HookOptions {
-  /** before the hooks that are there already; default false */
+  /** run before the hooks that are already registered; default false */
   prepend?: boolean;
 }
 
-/** @returns other inputs for `forward`; undefined or null: no change */
+/** @returns new inputs for `forward`; undefined or null: no change */
 export type ForwardPreHook<M extends Module> = (
   module: M,
   inputs: Parameters<M['forward']>,
 ) => readonly [...Parameters<M['forward']>] | null | void;
 
-/** @returns another result of `forward`; undefined or null: no change */
+/** @returns a new output of `forward`; undefined or null: no change */
 export type ForwardHook<M extends Module> = (
   module: M,
   inputs: Parameters<M['forward']>,
   output: ReturnType<M['forward']>,
 ) => ReturnType<M['forward']> | null | void;
 
-/** @returns other gradients for the inputs; undefined or null: no change */
+/** @returns new gradients for the inputs; undefined or null: no change */
 export type BackwardHook<M extends Module> = (
   module: M,
   gradInputs: readonly (Tensor | null)[],
@@ -38,12 +38,12 @@ export type BackwardHook<M extends Module> = (
 type Hook = (module: Module, ...rest: never[]) => unknown;
 type Forward = (this: Module, ...inputs: unknown[]) => unknown;
 
-/** Plain maps by number: a deep copy of the module copies them along. */
+/** Plain maps by number, so that a deep copy of the module copies them too. */
 interface Hooks {
   readonly forwardPre: Map<number, Hook>;
   readonly forward: Map<number, Hook>;
   readonly backward: Map<number, Hook>;
-  /** A `forward` that was assigned to the module itself. */
+  /** A `forward` assigned to the module instance. */
   ownForward: Forward | null;
 }
 
@@ -54,7 +54,7 @@ type Hooked = Module & { [hooksOf]?: Hooks };
 
 let lastNumber = 0;
 
-/** The work of `Module.register…Hook`. @throws TypeError when `hook` is no function */
+/** Implements `Module.register…Hook`. @throws TypeError if `hook` is not a function */
 export function addHook(
   module: Module,
   kind: HookKind,
@@ -81,7 +81,7 @@ export function addHook(
   };
 }
 
-/** The work of `Module.clearHooks`. */
+/** Implements `Module.clearHooks`. */
 export function clearHooks(module: Module): void {
   const hooks = (module as Hooked)[hooksOf];
   if (hooks === undefined) return;
@@ -102,7 +102,7 @@ function install(module: Module): Hooks {
     ownForward: own ?? null,
   };
   Object.defineProperty(module, hooksOf, { value: hooks, configurable: true });
-  // An accessor, so that a `forward` assigned later comes under the hooks instead of over them.
+  // An accessor, so that a `forward` assigned later is hooked instead of replacing the hooks.
   Object.defineProperty(module, 'forward', {
     configurable: true,
     get: () => hookedForward,
@@ -120,7 +120,7 @@ function uninstall(module: Module, { ownForward }: Hooks): void {
   if (ownForward !== null) plain.forward = ownForward;
 }
 
-/** `forward` of a module with hooks. Uses `this` only: copies of the module have it too. */
+/** `forward` of a module with hooks. Depends only on `this`, since copies of the module share it. */
 function hookedForward(this: Module, ...given: unknown[]): unknown {
   const hooks = (this as Hooked)[hooksOf] as Hooks;
   let inputs = given;
@@ -140,7 +140,7 @@ function hookedForward(this: Module, ...given: unknown[]): unknown {
   return tap === null ? output : tap.output(output);
 }
 
-/** Runs the backward hooks of now, without those that are removed before the backward pass. */
+/** Runs the backward hooks registered now, except those removed before the backward pass. */
 function tapFor(module: Module, hooks: Hooks, inputs: readonly unknown[]): GradientTap | null {
   const owner = module.constructor.name;
   const numbers = [...hooks.backward.keys()];
@@ -160,7 +160,7 @@ function call(hook: Hook, module: Module, ...rest: unknown[]): unknown {
   return (hook as (module: Module, ...rest: unknown[]) => unknown)(module, ...rest);
 }
 
-/** Whether a hook returned something: null stands for PyTorch's None. */
+/** Whether a hook returned a value; null is treated like PyTorch's None. */
 function isChange(result: unknown): boolean {
   return result !== undefined && result !== null;
 }
@@ -170,13 +170,14 @@ function checkedInputs(module: Module, hook: Hook, result: unknown): unknown[] {
   throw misfit(module.constructor.name, 'forward pre-hook', hook, result, 'an array of all inputs');
 }
 
-/** Another output of the same kind: hooks in one line often return what they only meant to do. */
+/** A new output of the same kind. One-line arrow functions often return a value by accident. */
 function checkedOutput(module: Module, hook: Hook, result: unknown, output: unknown): unknown {
   const owner = module.constructor.name;
   const refuse = (expected: string) => misfit(owner, 'forward hook', hook, result, expected);
   if (output instanceof Tensor && !(result instanceof Tensor)) throw refuse('a Tensor, as forward');
   if (Array.isArray(output) && !Array.isArray(result)) throw refuse('an array, as forward');
-  if (typeof result !== 'object' || isPromise(result)) throw refuse('what forward returns');
+  if (typeof result !== 'object' || isPromise(result))
+    throw refuse('the same kind of value as forward');
   return result;
 }
 
@@ -197,12 +198,12 @@ function misfit(
   result: unknown,
   expected: string,
 ): TypeError {
-  const wayOut = isPromise(result) ? '; hooks must not be async' : '';
-  // Nobody waits for it: should it fail too, that must not end the process.
+  const hint = isPromise(result) ? '; hooks must not be async' : '';
+  // The promise is never awaited; its rejection must not end the process.
   if (isPromise(result)) result.then(undefined, () => undefined);
   return new TypeError(
     `${owner}: a ${kind} (${describe(hook)}) must return ${expected}, or nothing, ` +
-      `got ${describe(result)}${wayOut}`,
+      `got ${describe(result)}${hint}`,
   );
 }
 

@@ -1,7 +1,7 @@
 /**
- * Initial values, drawn from this environment's generator (`manualSeed`) by the same libtorch ops
- * in the same order as in PyTorch: equal seeds give equal weights. All work in place, outside of
- * autograd, and return the tensor they were given.
+ * Weight initialization. Values are drawn from the generator of this environment (`manualSeed`)
+ * with the same libtorch ops in the same order as in PyTorch, so equal seeds give equal weights.
+ * All functions work in place, without autograd, and return their tensor.
  */
 import { checkNumber } from '../../runtime/arguments.js';
 import { noGrad } from '../../tensor/autograd.js';
@@ -9,7 +9,7 @@ import { checkTensor, formatShape } from '../../tensor/check.js';
 import { call } from '../../tensor/dispatch.js';
 import type { Tensor } from '../../tensor/tensor.js';
 
-/** Uniform in [low, high). Defaults 0 and 1. */
+/** Fills the tensor with uniform values in [low, high). Defaults: 0 and 1. */
 export function uniform_<T extends Tensor>(tensor: T, low = 0, high = 1): T {
   checkTensor('uniform_', 'tensor', tensor);
   checkNumber('uniform_', 'low', low);
@@ -18,7 +18,7 @@ export function uniform_<T extends Tensor>(tensor: T, low = 0, high = 1): T {
   return tensor;
 }
 
-/** Normal with this mean and standard deviation. Defaults 0 and 1. */
+/** Fills the tensor with normal values of this mean and standard deviation. Defaults: 0 and 1. */
 export function normal_<T extends Tensor>(tensor: T, mean = 0, std = 1): T {
   checkTensor('normal_', 'tensor', tensor);
   checkNumber('normal_', 'mean', mean);
@@ -27,7 +27,7 @@ export function normal_<T extends Tensor>(tensor: T, mean = 0, std = 1): T {
   return tensor;
 }
 
-/** The same value everywhere. */
+/** Fills the tensor with one value. */
 export function constant_<T extends Tensor>(tensor: T, value: number): T {
   checkTensor('constant_', 'tensor', tensor);
   checkNumber('constant_', 'value', value);
@@ -36,12 +36,12 @@ export function constant_<T extends Tensor>(tensor: T, value: number): T {
 }
 
 /**
- * Uniform in ±gain·√(6 / (fanIn + fanOut)) (Glorot and Bengio 2010); seed 001 gives it to every
- * parameter with more than one dimension.
+ * Fills the tensor with uniform values in ±gain·√(6 / (fanIn + fanOut)) (Glorot and Bengio 2010).
+ * Seed 001 applies it to every parameter with more than one dimension.
  *
- * @param tensor `[out, in]` or with more dimensions behind
+ * @param tensor `[out, in]`, optionally with more dimensions after these
  * @param gain default 1
- * @throws RangeError for fewer than two dimensions
+ * @throws RangeError if `tensor` has fewer than two dimensions
  */
 export function xavierUniform_<T extends Tensor>(tensor: T, gain = 1): T {
   const { fanIn, fanOut } = fans('xavierUniform_', tensor);
@@ -51,12 +51,12 @@ export function xavierUniform_<T extends Tensor>(tensor: T, gain = 1): T {
 }
 
 /**
- * Uniform in ±√3·gain/√fanIn with gain √(2 / (1 + a²)) (He et al. 2015). With a = √5 that is
- * ±1/√fanIn, PyTorch's default for the weights of Linear.
+ * Fills the tensor with uniform values in ±√3·gain/√fanIn with gain √(2 / (1 + a²)) (He et al.
+ * 2015). With a = √5 this is ±1/√fanIn, PyTorch's default for the weights of Linear.
  *
- * @param tensor `[out, in]` or with more dimensions behind
- * @param a slope of the leaky ReLU that follows; default 0
- * @throws RangeError for fewer than two dimensions
+ * @param tensor `[out, in]`, optionally with more dimensions after these
+ * @param a negative slope of the leaky ReLU that follows; default 0
+ * @throws RangeError if `tensor` has fewer than two dimensions
  */
 export function kaimingUniform_<T extends Tensor>(tensor: T, a = 0): T {
   const { fanIn } = fans('kaimingUniform_', tensor);

@@ -25,32 +25,32 @@ export type StateSource = ReadonlyMap<string, unknown> | Readonly<Record<string,
 export interface LoadStateOptions {
   /** missing and unexpected keys are errors; default true */
   strict?: boolean;
-  /** a prefix such as `'module.'` to take off the keys that have it */
+  /** a prefix such as `'module.'` to remove from the keys that have it */
   stripPrefix?: string;
-  /** the key under which the state dict sits, such as `'model_state_dict'` */
+  /** the key that contains the state dict, such as `'model_state_dict'` */
   wrappedIn?: string;
 }
 
-/** What `Module.loadStateDict` found not to fit; both are empty unless `strict` is false. */
+/** Result of `Module.loadStateDict`; both lists are empty unless `strict` is false. */
 export interface LoadStateResult {
-  /** keys of the module that the state dict lacks */
+  /** keys of the module that are not in the state dict */
   missing: string[];
-  /** keys of the state dict that the module lacks */
+  /** keys of the state dict that are not in the module */
   unexpected: string[];
 }
 
-/** A state dict that does not fit; nothing has been copied. */
+/** Thrown if a state dict does not fit a module; nothing has been copied. */
 export class StateDictError extends TorchError {
-  /** Keys of the module that the state dict lacks, all of them (the message has the first 30). */
+  /** All keys of the module that are not in the state dict (the message lists the first 30). */
   readonly missing: readonly string[];
-  /** Keys of the state dict that the module lacks, all of them. */
+  /** All keys of the state dict that are not in the module. */
   readonly unexpected: readonly string[];
   /** Keys whose tensors cannot be copied, with the reason. */
   readonly mismatched: ReadonlyMap<string, string>;
 
   /**
-   * @param message what does not fit, for people
-   * @param faults the keys behind it; default: none, for a state dict that is wrong as a whole
+   * @param message a description for people
+   * @param faults the keys concerned; default: none, for a state dict that is wrong as a whole
    */
   constructor(
     message: string,
@@ -69,18 +69,18 @@ export class StateDictError extends TorchError {
 
 interface Slot {
   readonly target: Parameter | Buffer;
-  /** A derived buffer in the shape given; null for everything else. */
+  /** A derived buffer in the given shape; null for everything else. */
   readonly derive: (shape: readonly number[]) => Tensor | null;
 }
 
-/** Calls the protected `Module.deriveBuffer`. */
+/** Calls the protected method `Module.deriveBuffer`. */
 export type DeriveBuffer = (
   owner: Module,
   property: string,
   form: { shape: readonly number[]; dtype: DType; device: Device },
 ) => Tensor | null;
 
-/** The work of `Module.loadStateDict`. */
+/** Implements `Module.loadStateDict`. */
 export function loadStateInto(
   module: Module,
   state: StateSource,
@@ -107,7 +107,10 @@ export function loadStateInto(
       const first = copies.get(slot.target);
       if (fault !== undefined) mismatched.set(key, fault);
       else if (first !== undefined && !sameValues(first.value, value)) {
-        mismatched.set(key, `tied to "${first.key}" in the module, other values in the state dict`);
+        mismatched.set(
+          key,
+          `tied to "${first.key}" in the module, but the state dict's values differ`,
+        );
       } else if (!recompute) copies.set(slot.target, { key, value });
     }
     const incomplete = missing.length + unexpected.length > 0;
@@ -124,7 +127,7 @@ export function loadStateInto(
   return { missing, unexpected };
 }
 
-/** Whether all that would be copied follows from the module's settings, and other things do not. */
+/** Whether the state dict matches only derived buffers, and the module has other state as well. */
 function matchesOnlyTables(
   slots: ReadonlyMap<string, Slot>,
   source: ReadonlyMap<string, Tensor>,
@@ -153,7 +156,7 @@ function slotsOf(module: Module, derive: DeriveBuffer): Map<string, Slot> {
   return slots;
 }
 
-/** Why `value` cannot be copied, if so; `recompute`: the module's own values stay. */
+/** `fault`: why `value` cannot be copied; `recompute`: the module keeps its own values. */
 function judged({ target, derive }: Slot, value: Tensor): { fault?: string; recompute?: boolean } {
   if (isFloatingPoint(target.dtype) !== isFloatingPoint(value.dtype)) {
     return { fault: `${target.dtype} in the module, ${value.dtype} in the state dict` };
@@ -161,7 +164,8 @@ function judged({ target, derive }: Slot, value: Tensor): { fault?: string; reco
   const [own, given] = [formatShape(target.shape), formatShape(value.shape)];
   const derived = derive(value.shape);
   if (derived !== null && !agree(derived, value)) {
-    const fault = 'the table of the state dict holds other values: it was made by another formula';
+    const fault =
+      'the table in the state dict has other values: it was computed by another formula';
     return { fault };
   }
   if (own === given) return {};
@@ -170,20 +174,20 @@ function judged({ target, derive }: Slot, value: Tensor): { fault?: string; reco
     : { recompute: true };
 }
 
-/** Whether both hold the same values, within what half precision keeps. */
+/** Whether the values are equal within half precision. */
 function agree(derived: Tensor, value: Tensor): boolean {
   const { device } = derived;
   return derived.float().allclose(value.to({ dtype: 'float32', device }), { rtol: 0, atol: 0.02 });
 }
 
-/** Whether one tensor can stand for both names of a tied parameter; both have its shape. */
+/** Whether two tensors of the same shape have equal values, as a tied parameter needs. */
 function sameValues(a: Tensor, b: Tensor): boolean {
   if (a === b) return true;
   const { dtype, device } = a;
   return a.allclose(b.to({ dtype, device }), { rtol: 0, atol: 0, equalNan: true });
 }
 
-/** Unwraps, checks and renames what came. */
+/** Unwraps the state dict, checks its values and strips the prefix. */
 function tensorsOf(state: StateSource, options: LoadStateOptions): Map<string, Tensor> {
   let entries = entriesOf(state, 'state');
   if (options.wrappedIn !== undefined) {
@@ -216,7 +220,7 @@ function entriesOf(state: unknown, name: string): [string, unknown][] {
     return Object.entries(state);
   }
   throw new TypeError(
-    `loadStateDict: ${name} must be a Map or an object from names to tensors, got ${describe(state)}`,
+    `loadStateDict: ${name} must be a Map or object from names to tensors, got ${describe(state)}`,
   );
 }
 
@@ -227,8 +231,8 @@ function refuseValue(key: string, value: unknown, entries: [string, unknown][]):
   }
   const others = entries.map(([name]) => name).filter((name) => name !== wrapper[0]);
   throw new StateDictError(
-    `loadStateDict: the state dict sits under the key "${wrapper[0]}"` +
-      `${others.length > 0 ? `, beside ${list(others)}` : ''}; ` +
+    `loadStateDict: the state dict is under the key "${wrapper[0]}"` +
+      `${others.length > 0 ? `, next to ${list(others)}` : ''}; ` +
       `pass { wrappedIn: ${JSON.stringify(wrapper[0])} }`,
   );
 }
@@ -250,7 +254,9 @@ function withoutPrefix(tensors: [string, Tensor][], prefix: string): Map<string,
   for (const [key, tensor] of tensors) {
     const name = key.startsWith(prefix) ? key.slice(prefix.length) : key;
     if (stripped.has(name)) {
-      throw new StateDictError(`loadStateDict: "${name}" came twice, with and without "${prefix}"`);
+      throw new StateDictError(
+        `loadStateDict: "${name}" is present twice, with and without "${prefix}"`,
+      );
     }
     stripped.set(name, tensor);
   }
@@ -266,8 +272,8 @@ function explain(
 ): string {
   if (source.size === 0) {
     return (
-      'loadStateDict: the state dict is empty; give an object or a Map from names to tensors, such ' +
-      `as stateDict() or SafetensorsFile.tensors() gives; missing: ${list(faults.missing)}`
+      'loadStateDict: the state dict is empty; pass an object or Map from names to tensors, such ' +
+      `as stateDict() or SafetensorsFile.tensors() returns; missing: ${list(faults.missing)}`
     );
   }
   const keys =
@@ -280,7 +286,7 @@ function explain(
         ? `the state dict has no weight of ${name}, only tables that its settings determine`
         : `the state dict does not fit ${name}`;
   const lines = [`loadStateDict: ${first}; nothing was loaded`];
-  const prefix = alienPrefix(slots, source);
+  const prefix = foreignPrefix(slots, source);
   if (prefix !== null) {
     lines.push(
       `  the keys start with "${prefix}": pass { stripPrefix: ${JSON.stringify(prefix)} }`,
@@ -291,7 +297,7 @@ function explain(
     const expected = own === null ? '' : `, the module's keys are those of ${own}`;
     lines.push(`  the keys look like those of ${given}${expected}`);
   }
-  const hint = normHint(faults.missing, withoutAlien(faults.unexpected, prefix));
+  const hint = normHint(faults.missing, withoutForeign(faults.unexpected, prefix));
   if (hint !== null) lines.push(`  ${hint}`);
   if (faults.missing.length > 0) lines.push(`  missing: ${list(faults.missing)}`);
   if (faults.unexpected.length > 0) lines.push(`  unexpected: ${list(faults.unexpected)}`);
@@ -301,13 +307,13 @@ function explain(
   return lines.join('\n');
 }
 
-function withoutAlien(keys: readonly string[], prefix: string | null): readonly string[] {
+function withoutForeign(keys: readonly string[], prefix: string | null): readonly string[] {
   if (prefix === null) return keys;
   return keys.map((key) => (key.startsWith(prefix) ? key.slice(prefix.length) : key));
 }
 
-/** A prefix without which most of the unknown keys would be known. */
-function alienPrefix(
+/** A prefix whose removal would turn most of the unknown keys into known ones. */
+function foreignPrefix(
   slots: ReadonlyMap<string, Slot>,
   source: ReadonlyMap<string, Tensor>,
 ): string | null {
@@ -324,7 +330,7 @@ function alienPrefix(
   return null;
 }
 
-/** The names, as far as an error message can hold them; all are on the error's properties. */
+/** The first names, for the message; the error's properties have all of them. */
 function list(names: readonly string[]): string {
   const quoted = names.slice(0, 30).map((name) => `"${name}"`);
   if (names.length > 30) quoted.push(`and ${names.length - 30} more`);

@@ -1,7 +1,7 @@
-/** Training and eval mode of a model whose parts may be in different ones. */
+/** Training and evaluation mode of a model whose submodules may be in different modes. */
 import type { Module } from './module.js';
 
-/** @returns puts every module back into the mode that it is in now */
+/** @returns a function that restores the current mode of every module */
 export function keepModes(model: Module): () => void {
   const modes = model.modules().map((module) => ({ module, training: module.training }));
   return () => {
@@ -9,12 +9,12 @@ export function keepModes(model: Module): () => void {
   };
 }
 
-/** Whether no part of the model is in training mode. */
+/** Whether the model and all its submodules are in evaluation mode. */
 export function isInEvalMode(model: Module): boolean {
   return model.modules().every(({ training }) => !training);
 }
 
-/** @throws TypeError if the model, or a part of it, is in training mode */
+/** @throws TypeError if the model or one of its submodules is in training mode */
 export function checkEvalMode(owner: string, model: Module): void {
   const training = model.namedModules().find(([, module]) => module.training);
   if (training === undefined) return;

@@ -30,36 +30,36 @@ import {
 } from './registration.js';
 import type { Entry, Registered } from './registration.js';
 
-/** What {@link Module.deriveBuffer} is asked for. */
+/** Shape, dtype and device that {@link Module.deriveBuffer} should return. */
 export interface BufferForm {
-  /** Shape of the buffer that is asked for; it may be longer or shorter than the present one. */
+  /** Shape of the buffer; it may be longer or shorter than the current one. */
   readonly shape: readonly number[];
-  /** Its element type, whose precision the values should have. */
+  /** Dtype of the buffer, to whose precision the values are computed. */
   readonly dtype: DType;
-  /** Where it is to be. */
+  /** Device of the buffer. */
   readonly device: Device;
 }
 
-/** What `namedParameters`, `namedBuffers` and `namedModules` list. */
+/** Options of `namedParameters`, `namedBuffers` and `namedModules`. */
 export interface NamedOptions {
-  /** comes before every name, with a dot; default '' */
+  /** prepended to every name, with a dot; default '' */
   prefix?: string;
-  /** submodules too; default true */
+  /** include submodules; default true */
   recurse?: boolean;
-  /** what is shared comes once, under its first name; default true */
+  /** list shared objects once, under their first name; default true */
   removeDuplicate?: boolean;
 }
 
-/** A module from one tensor to one tensor, such as the members of {@link Sequential}. */
+/** A module that maps one tensor to one tensor, such as the members of {@link Sequential}. */
 export type TensorModule = Module & { forward(input: Tensor): Tensor };
 
-/** Calls the protected method, for the files that do the work of others. */
+/** Calls the protected method, for the files that implement the methods of `Module`. */
 let deriveBufferOf: DeriveBuffer;
 
 /**
- * The base of everything with parameters, as `torch.nn.Module`.
+ * Base class of all modules, like `torch.nn.Module`.
  *
- * Parameters, buffers and submodules are registered by plain assignment to a property:
+ * Parameters, buffers and submodules are registered by assigning them to a property:
  *
  * ```ts
  * class Classifier extends Module {
@@ -71,8 +71,8 @@ let deriveBufferOf: DeriveBuffer;
  * }
  * ```
  *
- * Only own enumerable properties count: `#private` fields and `accessor` fields are invisible
- * here, and are not copied by {@link Module.clone} either. Use TypeScript's `private` instead.
+ * Only own enumerable properties are registered. `#private` fields and `accessor` fields are not,
+ * and {@link Module.clone} does not copy them. Use TypeScript's `private` instead.
  */
 export class Module {
   static {
@@ -80,18 +80,18 @@ export class Module {
   }
 
   /**
-   * Names in state dicts where they differ from the property: `{ selfAttn: 'self_attn' }`.
-   * Entries of base classes hold for subclasses too.
+   * Names in state dicts that differ from the property: `{ selfAttn: 'self_attn' }`.
+   * Subclasses inherit the entries of their base classes.
    */
   static readonly stateNames: Readonly<Record<string, string>> = {};
 
-  /** Properties with results of the last forward, which {@link Module.clone} sets to null. */
+  /** Properties that store results of the last forward; {@link Module.clone} sets them to null. */
   static readonly transientNames: readonly string[] = [];
 
   /**
-   * Whether `forward` works on packed rows `[tokens, …]` as on `[B, S, …]`: because it treats each
-   * row alone, or because it knows the sequences ({@link PackedSequences}). Default false. A class
-   * declares it for itself; it is not inherited, since a subclass may have another `forward`.
+   * Whether `forward` accepts packed rows `[tokens, …]` as well as `[B, S, …]`, because it treats
+   * each row independently or takes {@link PackedSequences} into account. Default false. Each class
+   * declares it separately; it is not inherited, since a subclass may have another `forward`.
    */
   static readonly takesPackedRows: boolean = false;
 
@@ -100,27 +100,27 @@ export class Module {
     return true;
   }
 
-  /** The name in state dicts of a property; {@link Module.stateNames} decides unless overridden. */
+  /** Name of a property in state dicts; from {@link Module.stateNames} unless overridden. */
   stateNameOf(property: string): string {
     return mergedStateNames(this.constructor).get(property) ?? property;
   }
 
-  /** True in training mode (the initial one): dropout is active. Set by `train()` and `eval()`. */
+  /** True in training mode, where dropout is active. Set by `train()` and `eval()`; initially true. */
   training = true;
 
   /**
-   * Computes the module's result. Subclasses declare their own arguments and result.
-   * @throws TypeError when the class has none
+   * Computes the module's output. Subclasses declare their own arguments and result.
+   * @throws TypeError if the class does not define it
    */
   forward(..._inputs: never[]): unknown {
     throw new TypeError(`${this.constructor.name} has no forward method`);
   }
 
   /**
-   * A buffer that follows from the module's settings, computed afresh in the form asked; null (the
-   * default) for buffers that hold state of their own, and for shapes the buffer cannot have.
-   * A derived buffer is recomputed by {@link Module.to}, so that its precision is the new dtype's,
-   * and may have another length in a state dict.
+   * Computes a buffer that is determined by the module's settings, with the given shape, dtype and
+   * device. Returns null (the default) for buffers with state of their own, and for shapes that the
+   * buffer cannot have. {@link Module.to} recomputes a derived buffer in the precision of the new
+   * dtype, and its length in a state dict may differ.
    *
    * @param _property name of the buffer's property
    */
@@ -128,13 +128,13 @@ export class Module {
     return null;
   }
 
-  /** Settings shown by {@link Module.toString} between the brackets. */
+  /** Settings that {@link Module.toString} shows inside the parentheses. */
   protected extraDescription(): string {
     return '';
   }
 
   /**
-   * What in this module, its submodules aside, needs padded batches, in words; null: nothing.
+   * A description of what in this module, not counting submodules, needs padded batches; null: nothing.
    * @internal
    */
   get packingObstacle(): string | null {
@@ -142,28 +142,29 @@ export class Module {
     if (!Object.hasOwn(ownClass, 'takesPackedRows') || !ownClass.takesPackedRows) {
       return `the module ${ownClass.name}`;
     }
-    // Hooks hide the forward of the class.
+    // Hooks replace the forward of the class.
     const isPlain = this.forward === ownClass.prototype.forward;
-    return isPlain ? null : `hooks or a forward of its own in ${ownClass.name}`;
+    return isPlain ? null : `hooks or a user-defined forward in ${ownClass.name}`;
   }
 
   // ---- modes ----
 
-  /** Sets training mode here and in all submodules. */
+  /** Sets training mode (false: evaluation mode) in this module and all submodules. */
   train(mode = true): this {
     checkBoolean('train', 'mode', mode);
     for (const module of this.modules()) module.training = mode;
     return this;
   }
 
-  /** Sets evaluation mode here and in all submodules: no dropout. */
+  /** Sets evaluation mode, without dropout, in this module and all submodules. */
   eval(): this {
     return this.train(false);
   }
 
   /**
-   * Freezes (false) or thaws all parameters.
-   * @throws TypeError for a parameter of integers, which can have no gradient; nothing has changed
+   * Freezes (false) or unfreezes all parameters.
+   * @throws TypeError if a parameter has an integer dtype and so cannot have a gradient; nothing
+   *   has changed then
    */
   requiresGrad_(requiresGrad = true): this {
     checkBoolean('requiresGrad_', 'requiresGrad', requiresGrad);
@@ -178,14 +179,14 @@ export class Module {
     return this;
   }
 
-  /** Drops all gradients. */
+  /** Sets all gradients to null. */
   zeroGrad(): void {
     for (const parameter of this.parameters()) parameter.grad = null;
   }
 
   /**
-   * Calls `visit` with every submodule, children first, and with this module last. As in PyTorch,
-   * a module that several modules share is visited once for each of them.
+   * Calls `visit` on every submodule, children first, and on this module last. As in PyTorch, a
+   * module shared by several modules is visited once for each of them.
    */
   apply(visit: (module: Module) => void): this {
     checkFunction('apply', 'visit', visit);
@@ -200,14 +201,14 @@ export class Module {
 
   // ---- the tree ----
 
-  /** This module and all below it, parents first, each once. */
+  /** This module and all its submodules, parents first, each once. */
   modules(): Module[] {
     return placesBelow(this).map(({ module }) => module);
   }
 
   /**
-   * As {@link Module.modules}, with dotted names; this module's own name is `''`.
-   * @throws TypeError for a module that is inside itself, and for options of a wrong type
+   * Like {@link Module.modules}, with dotted names; the name of this module is `''`.
+   * @throws TypeError if a module contains itself, or an option has a wrong type
    */
   namedModules(options: Omit<NamedOptions, 'recurse'> = {}): [string, Module][] {
     checkOptions('namedModules', options, ['prefix', 'removeDuplicate']);
@@ -222,29 +223,29 @@ export class Module {
     return this.namedChildren().map(([, child]) => child);
   }
 
-  /** The direct submodules with their names, each once (the first name). */
+  /** The direct submodules with their names, each once (under the first name). */
   namedChildren(): [string, Module][] {
     return unique(registeredIn(this).children.map(({ name, value }) => [name, value]));
   }
 
-  /** All parameters, shared ones once. `recurse: false`: this module's own only. */
+  /** All parameters, shared ones once. `recurse: false`: without those of submodules. */
   parameters(options: Pick<NamedOptions, 'recurse'> = {}): Parameter[] {
     checkOptions('parameters', options, ['recurse']);
     return this.namedParameters(options).map(([, parameter]) => parameter);
   }
 
-  /** All parameters under their names in the state dict, shared ones once (the first name). */
+  /** All parameters with their names in the state dict, shared ones once (under the first name). */
   namedParameters(options: NamedOptions = {}): [string, Parameter][] {
     return named(this, 'namedParameters', options, ({ parameters }) => parameters);
   }
 
-  /** All buffers, shared ones once. `recurse: false`: this module's own only. */
+  /** All buffers, shared ones once. `recurse: false`: without those of submodules. */
   buffers(options: Pick<NamedOptions, 'recurse'> = {}): Buffer[] {
     checkOptions('buffers', options, ['recurse']);
     return this.namedBuffers(options).map(([, buffer]) => buffer);
   }
 
-  /** All buffers, those kept out of state dicts too, under their names, shared ones once. */
+  /** All buffers with their names, including non-persistent ones, shared ones once. */
   namedBuffers(options: NamedOptions = {}): [string, Buffer][] {
     return named(this, 'namedBuffers', options, ({ buffers }) => buffers);
   }
@@ -253,14 +254,14 @@ export class Module {
    * The module at a dotted path of state names or properties: `'encoder.layers.0.self_attn'` or
    * `'encoder.layers.0.selfAttn'`; `''` is this module.
    *
-   * @throws RangeError naming what there is instead
+   * @throws RangeError if there is none; the message lists the submodules that exist
    */
   getSubmodule(path: string): Module;
   /**
-   * The module at a path, of a class that is known.
+   * The module at a path, with a known class.
    *
-   * @param type the class it must be of, which is then the type of the result
-   * @throws RangeError naming what there is instead, TypeError for another class
+   * @param type the class of the module, which is also the type of the result
+   * @throws RangeError if there is none; TypeError if it has another class
    */
   getSubmodule<M extends Module>(path: string, type: ModuleClass<M>): M;
   getSubmodule(path: string, type?: ModuleClass<Module>): Module {
@@ -292,8 +293,8 @@ export class Module {
   /**
    * Number of elements in all parameters, shared ones counted once.
    *
-   * @param options `trainable`: true counts only those with gradients, false only the frozen
-   *   ones; default: all
+   * @param options `trainable`: true counts only parameters that require gradients, false only
+   *   frozen ones; default: all
    */
   parameterCount(options: { trainable?: boolean } = {}): number {
     checkOptions('parameterCount', options, ['trainable']);
@@ -307,15 +308,15 @@ export class Module {
   // ---- hooks ----
 
   /**
-   * Calls `hook(module, inputs)` before each `forward`; an array it returns takes the place of the
-   * inputs. Without hooks a module runs as if there were none: they are looked up nowhere.
+   * Calls `hook(module, inputs)` before each `forward`; if it returns an array, that replaces the
+   * inputs. A module without hooks has no overhead.
    *
    * Hooks run for `module.forward(…)`, not for `super.forward(…)` inside it. Layers run in a
-   * `tidy`: what a hook stores for later, it has to `keep`. A {@link Module.clone} has the same
-   * hooks, as with Python's `copy.deepcopy`; handles of the original do not reach them
+   * `tidy`, so a hook must `keep` tensors that it stores. A {@link Module.clone} has the same
+   * hooks, as with Python's `copy.deepcopy`; handles of the original do not remove them
    * ({@link Module.clearHooks} does).
    *
-   * @returns a handle whose `remove()` takes the hook away
+   * @returns a handle whose `remove()` removes the hook
    */
   registerForwardPreHook<M extends Module>(
     this: M,
@@ -326,8 +327,9 @@ export class Module {
   }
 
   /**
-   * Calls `hook(module, inputs, output)` after each `forward`; what it returns, unless undefined
-   * or null, takes the place of the output, and must be of its kind: a tensor for a tensor. See {@link Module.registerForwardPreHook}.
+   * Calls `hook(module, inputs, output)` after each `forward`; a return value other than undefined
+   * or null replaces the output and must be of the same kind: a tensor for a tensor. See
+   * {@link Module.registerForwardPreHook}.
    */
   registerForwardHook<M extends Module>(
     this: M,
@@ -339,9 +341,10 @@ export class Module {
 
   /**
    * Calls `hook(module, gradInputs, gradOutputs)` in each backward pass through a later `forward`,
-   * as `register_full_backward_hook`: one gradient for each argument and each result of `forward`,
-   * null for those without. An array it returns takes the place of `gradInputs`. If no argument
-   * needs a gradient (ids, say), the hook is called with nulls once the outputs' gradients are known.
+   * like `register_full_backward_hook`, with one gradient for each argument and each result of
+   * `forward`, or null if it has none. If it returns an array, that replaces `gradInputs`. If no
+   * argument requires a gradient (such as ids), the hook is called with nulls once the gradients of
+   * the outputs are known.
    *
    * The result of `forward` must be a tensor or an array of tensors.
    */
@@ -353,7 +356,7 @@ export class Module {
     return addHook(this, 'backward', hook, options);
   }
 
-  /** Takes all hooks of this module away; those of submodules stay. */
+  /** Removes all hooks of this module, but not those of submodules. */
   clearHooks(): this {
     clearHooks(this);
     return this;
@@ -362,16 +365,16 @@ export class Module {
   // ---- moving and copying ----
 
   /**
-   * Moves parameters, buffers and gradients to a device and converts the floating ones to a
-   * dtype. Every Parameter stays the same object, so optimizers keep working on it (their state
-   * does not move along: make the optimizer after, or load its state again).
-   * On a failure (no such device, no memory) nothing has changed.
+   * Moves parameters, buffers and gradients to a device and converts floating-point ones to a
+   * dtype. Every Parameter stays the same object, so optimizers continue to work on it (their state
+   * is not moved: create the optimizer afterwards, or load its state again).
+   * If it fails (no such device, out of memory), nothing has changed.
    *
    * `to({ device, dtype })`, `to('cuda:0')`, `to('bfloat16')`, `to('cuda:0', 'bfloat16')` or
    * `to(tensor)` for that tensor's device and dtype.
    *
-   * @throws TypeError for a device or dtype that is none; RangeError for the number of a GPU that is
-   *   not there; TorchError ERR_CUDA_UNAVAILABLE
+   * @throws TypeError if the device or dtype is invalid; RangeError if there is no GPU with that
+   *   index; TorchError ERR_CUDA_UNAVAILABLE
    */
   to(target: ModuleTarget | FloatingDType | Tensor): this;
   to(device: DeviceChoice, dtype?: FloatingDType): this;
@@ -386,8 +389,8 @@ export class Module {
   }
 
   /**
-   * `to('cuda')`, or to the GPU of a number.
-   * @throws TorchError ERR_CUDA_UNAVAILABLE; TypeError, RangeError for what is no number of a GPU
+   * `to('cuda')`, or to the GPU with this index.
+   * @throws TorchError ERR_CUDA_UNAVAILABLE; TypeError, RangeError if `index` is not a GPU's
    */
   cuda(index?: number): this {
     if (index === undefined) return this.to('cuda');
@@ -415,13 +418,13 @@ export class Module {
   }
 
   /**
-   * A deep copy that shares no memory with this module. Whatever is shared inside (modules,
-   * parameters, their memory) is shared inside the copy; modes, frozen parameters and hooks are
-   * copied, gradients, graphs and stored results are not.
-   * Functions and objects of classes unknown here are shared, so a function stored on the module
-   * must not use the module itself.
+   * A deep copy that shares no memory with this module. Modules, parameters and memory that are
+   * shared within the module are shared within the copy. Modes, frozen parameters and hooks are
+   * copied; gradients, graphs and stored results are not.
+   * Functions and objects of user-defined classes are shared with the copy, so a function stored on
+   * the module must not use the module itself.
    *
-   * @throws TypeError for a module that is inside itself
+   * @throws TypeError if a module contains itself
    */
   clone(): this {
     return copyModule(this);
@@ -430,15 +433,15 @@ export class Module {
   // ---- state ----
 
   /**
-   * The state by name, in PyTorch's order, with PyTorch's names for the classes of this package.
-   * Values are views on the live parameters and persistent buffers, without gradient: they
-   * change with training, and writing to them changes the module. Shared parameters are listed
-   * under each of their names, as the same tensor.
+   * Parameters and persistent buffers by name, in PyTorch's order, with PyTorch's names for the
+   * classes of this package. The values are detached views: they change with training, and writing
+   * to them changes the module. Shared parameters are listed under each of their names, as the same
+   * tensor.
    *
-   * @param options `prefix`: comes before every name, such as `'model.'`. `keepVars`: true gives
+   * @param options `prefix`: prepended to every name, such as `'model.'`. `keepVars`: true returns
    *   the Parameters and Buffers themselves; default false
-   * @throws TypeError for two things under one name, for modules, parameters or buffers hidden in
-   *   plain collections or replaced by something else, and for a module that is inside itself
+   * @throws TypeError if a name is used twice, if modules, parameters or buffers are inside plain
+   *   collections or were replaced by another value, or if a module contains itself
    */
   stateDict(options: { prefix?: string; keepVars?: boolean } = {}): Map<string, Tensor> {
     checkOptions('stateDict', options, ['prefix', 'keepVars']);
@@ -462,23 +465,23 @@ export class Module {
    * Copies values by name into parameters and buffers, converting dtype and device to theirs.
    * Everything is checked before anything is copied.
    *
-   * A derived buffer ({@link Module.deriveBuffer}) of another length is no error: its values stay
-   * this module's, after a check that the given ones follow the same formula.
+   * A derived buffer ({@link Module.deriveBuffer}) may have another length: the module keeps its own
+   * values, after a check that the given ones follow the same formula.
    *
    * @param state a Map or plain object from names to tensors
-   * @param options `strict`: default true, missing and unexpected keys are errors; wrong shapes
-   *   and a state dict without a single weight of the module always are. `stripPrefix`: a prefix such as
-   *   `'module.'` to take off the keys. `wrappedIn`: the key under which the state dict sits
-   * @returns the keys missing in `state` and those the module does not have (`strict: false`)
-   * @throws StateDictError listing missing, unexpected and wrongly shaped keys
+   * @param options `strict`: whether missing and unexpected keys are errors, default true; wrong
+   *   shapes and a state dict without any weight of the module always are. `stripPrefix`: a prefix
+   *   such as `'module.'` to remove from the keys. `wrappedIn`: the key that contains the state dict
+   * @returns missing and unexpected keys (with `strict: false`)
+   * @throws StateDictError with the missing, unexpected and mismatched keys
    */
   loadStateDict(state: StateSource, options: LoadStateOptions = {}): LoadStateResult {
     return loadStateInto(this, state, options, deriveBufferOf);
   }
 
   /**
-   * Frees the memory of all parameters, gradients and buffers; the module is of no use after.
-   * A class that keeps more overrides this; it is asked wherever it is inside of another module.
+   * Frees the memory of all parameters, gradients and buffers; the module cannot be used afterwards.
+   * A class with other resources overrides this; disposing of an outer module calls it as well.
    */
   dispose(): void {
     for (const module of this.modules()) {
@@ -504,7 +507,7 @@ export class Module {
   }
 }
 
-/** Keeps the first pair of each value. */
+/** Keeps the first pair with each value. */
 function unique<T>(pairs: [string, T][]): [string, T][] {
   const seen = new Set<T>();
   return pairs.filter(([, value]) => !seen.has(value) && seen.add(value));
@@ -530,7 +533,7 @@ function named<T>(
   return removeDuplicate ? unique(pairs) : pairs;
 }
 
-/** The module that a path's last name belongs to, and that name. */
+/** The module that contains the last name of a path, and that name. */
 function ownerOf(module: Module, owner: string, path: string): [Module, string] {
   const names = splitPath(owner, path);
   return [module.getSubmodule(names.slice(0, -1).join('.')), names.at(-1) ?? ''];

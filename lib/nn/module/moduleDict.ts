@@ -5,15 +5,15 @@ import { Module } from './module.js';
 import { isModule, memberModules } from './registration.js';
 
 /**
- * Modules under names, as `torch.nn.ModuleDict`, with the methods of a JavaScript Map.
+ * Modules by name, like `torch.nn.ModuleDict`, with the methods of a JavaScript Map.
  *
  * ```ts
  * const heads = new ModuleDict({ class: new Linear(8, 4), score: new Linear(8, 1) });
  * heads.get('score').forward(x); // known to be a Linear
  * ```
  *
- * Members are in the order in which they came. Any name without a dot will do, those of methods
- * too, because members are no properties: `heads.score` is undefined.
+ * Members are in insertion order. Any non-empty name without a dot is allowed, even that of a
+ * method, because members are not properties: `heads.score` is undefined.
  */
 export class ModuleDict<T extends Record<string, Module> = Record<string, Module>>
   extends Module
@@ -23,8 +23,8 @@ export class ModuleDict<T extends Record<string, Module> = Record<string, Module
   private readonly members!: Map<string, Module>;
 
   /**
-   * @param modules an object, or pairs of name and module (an object puts numbers first)
-   * @throws TypeError for anything but modules, and for names with a dot or without a letter
+   * @param modules an object, or `[name, module]` pairs (an object lists integer names first)
+   * @throws TypeError if a member is not a Module, or a name is empty or contains a dot
    */
   constructor(modules: T | Iterable<[string, T[keyof T & string]]> = {} as T) {
     super();
@@ -42,7 +42,7 @@ export class ModuleDict<T extends Record<string, Module> = Record<string, Module
     return this.members.size;
   }
 
-  /** The member of that name. @throws RangeError naming those there are */
+  /** The member with this name. @throws RangeError if there is none; lists the names that exist */
   get<K extends keyof T & string>(name: K): T[K] {
     const module = this.members.get(name);
     if (module !== undefined) return module as T[K];
@@ -53,7 +53,7 @@ export class ModuleDict<T extends Record<string, Module> = Record<string, Module
     );
   }
 
-  /** Adds a member, or replaces the one of that name in its place. @throws TypeError */
+  /** Adds a member, or replaces the one with this name in place. @throws TypeError */
   set<K extends keyof T & string>(name: K, module: T[K]): this {
     const owner = this.constructor.name;
     checkModuleName(owner, name);
@@ -64,51 +64,51 @@ export class ModuleDict<T extends Record<string, Module> = Record<string, Module
     return this;
   }
 
-  /** Adds or replaces several members; all are checked before the first. @throws TypeError */
+  /** Adds or replaces several members, after checking all of them. @throws TypeError */
   update(modules: Partial<T> | Iterable<[string, T[keyof T & string]]>): this {
     const pairs = pairsOf(this.constructor.name, modules as NamedModules<Module>);
     for (const [name, module] of pairs) this.members.set(name, module);
     return this;
   }
 
-  /** Whether there is a member of that name. */
+  /** Whether there is a member with this name. */
   has(name: string): boolean {
     return this.members.has(name);
   }
 
-  /** Takes out a member and returns it. @throws RangeError naming those there are */
+  /** Removes and returns a member. @throws RangeError if there is none; lists the names that exist */
   pop<K extends keyof T & string>(name: K): T[K] {
     const module = this.get(name);
     this.members.delete(name);
     return module;
   }
 
-  /** Takes out a member; tells whether there was one. */
+  /** Removes a member. @returns whether there was one */
   delete(name: string): boolean {
     return this.members.delete(name);
   }
 
-  /** Takes out all members. */
+  /** Removes all members. */
   clear(): void {
     this.members.clear();
   }
 
-  /** The names, in the order in which the members came. */
+  /** The names, in insertion order. */
   keys(): IterableIterator<keyof T & string> {
     return this.members.keys();
   }
 
-  /** The members, in the order in which they came. */
+  /** The members, in insertion order. */
   values(): IterableIterator<T[keyof T & string]> {
     return this.members.values() as IterableIterator<T[keyof T & string]>;
   }
 
-  /** Pairs of name and member, in the order in which they came. */
+  /** Pairs of name and member, in insertion order. */
   entries(): IterableIterator<[keyof T & string, T[keyof T & string]]> {
     return this.members.entries() as IterableIterator<[keyof T & string, T[keyof T & string]]>;
   }
 
-  /** As {@link ModuleDict.entries}: `for (const [name, module] of dict)`. */
+  /** Same as {@link ModuleDict.entries}: `for (const [name, module] of dict)`. */
   [Symbol.iterator](): IterableIterator<[keyof T & string, T[keyof T & string]]> {
     return this.entries();
   }

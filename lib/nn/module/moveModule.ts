@@ -14,28 +14,28 @@ import { placesBelow } from './registration.js';
 /** The dtypes that parameters can have. */
 export type FloatingDType = 'float32' | 'float64' | 'float16' | 'bfloat16';
 
-/** Where a module's tensors go: `module.to({ device: 'cuda:0', dtype: 'bfloat16' })`. */
+/** Target of `Module.to`: `module.to({ device: 'cuda:0', dtype: 'bfloat16' })`. */
 export interface ModuleTarget {
   /** `'cpu'`, `'cuda'`, `'cuda:1'`, `'auto'`; default: each tensor stays where it is */
   device?: DeviceChoice;
-  /** a floating dtype; integer and bool buffers keep theirs; default: unchanged */
+  /** a floating-point dtype; integer and bool buffers keep theirs; default: unchanged */
   dtype?: DType;
   /** as for {@link Tensor.to}; default false */
   nonBlocking?: boolean;
 }
 
-/** A target whose device is one of those that are there. */
+/** A target whose device exists. */
 export type CheckedTarget = Omit<ModuleTarget, 'device'> & { readonly device?: Device };
 
 const floatingDTypes: readonly string[] = ['float32', 'float64', 'float16', 'bfloat16'];
 const targets =
   `a device (${deviceNames}), ` +
   `a floating dtype (${floatingDTypes.map((name) => `'${name}'`).join(', ')}), ` +
-  '{ device, dtype } or a Tensor to be like';
+  '{ device, dtype } or a Tensor with both';
 
 /**
- * Brings the arguments of `Module.to` to one form: a target, or a device and a dtype in either
- * place alone, or a tensor to be like.
+ * Normalizes the arguments of `Module.to`: a target; a device, a dtype, or both; or a tensor whose
+ * device and dtype are used.
  *
  * @throws TypeError for anything else
  */
@@ -68,7 +68,7 @@ function asTarget(first: unknown, second?: FloatingDType): ModuleTarget {
     }
     if (second === undefined) return { dtype: first as DType };
     throw new TypeError(
-      `Module.to: two dtypes, '${first}' and '${second}'; the device comes first`,
+      `Module.to: got two dtypes, '${first}' and '${second}'; the first argument is the device`,
     );
   }
   if (second === undefined) {
@@ -76,7 +76,7 @@ function asTarget(first: unknown, second?: FloatingDType): ModuleTarget {
     return first;
   }
   throw new TypeError(
-    `Module.to: with a dtype after it, the first argument must be a device, got ${describe(first)}`,
+    `Module.to: if a dtype follows, the first argument must be a device, got ${describe(first)}`,
   );
 }
 
@@ -84,7 +84,7 @@ function misfit(first: unknown): TypeError {
   return new TypeError(`Module.to: target must be ${targets}, got ${describe(first)}`);
 }
 
-/** The work of `Module.to`: all or nothing. */
+/** Implements `Module.to`: converts all tensors or, if it fails, none. */
 export function moveModule(module: Module, target: CheckedTarget, derive: DeriveBuffer): void {
   tidy(() =>
     noGrad(() => {
@@ -94,7 +94,7 @@ export function moveModule(module: Module, target: CheckedTarget, derive: Derive
   );
 }
 
-/** Computes all new values before the first old one goes. */
+/** Computes all new values before any old value is freed. */
 function conversions(root: Module, target: CheckedTarget, derive: DeriveBuffer): (() => void)[] {
   const swaps = new Map<Tensor, () => void>();
   for (const { module, registered } of placesBelow(root)) {
@@ -105,7 +105,7 @@ function conversions(root: Module, target: CheckedTarget, derive: DeriveBuffer):
       const newGrad = grad === null ? null : converted(grad, target);
       swaps.set(value, () => {
         if (data === value) return;
-        // A gradient of another dtype or device than its parameter is refused by autograd.
+        // Autograd rejects a gradient whose dtype or device differs from the parameter's.
         value.grad = null;
         native().setData(value, data);
         value.grad = newGrad;
@@ -126,7 +126,7 @@ function conversions(root: Module, target: CheckedTarget, derive: DeriveBuffer):
   return [...swaps.values()];
 }
 
-/** The tensor on the target; the very same object when nothing changes. */
+/** The tensor converted to the target; the same object if nothing changes. */
 function converted(tensor: Tensor, target: CheckedTarget): Tensor {
   const dtype = isFloatingPoint(tensor.dtype) ? (target.dtype ?? tensor.dtype) : tensor.dtype;
   const device = target.device ?? tensor.device;

@@ -5,18 +5,18 @@ import { keep } from '../../tensor/scope.js';
 import { Tensor } from '../../tensor/tensor.js';
 
 /**
- * A tensor that a {@link Module} owns and an optimizer changes.
+ * A tensor that a {@link Module} owns and an optimizer updates.
  *
- * A Module registers it by plain assignment: `this.weight = new Parameter(zeros([3, 2]))`.
- * It is a leaf of the autograd graph, stays the same object through `module.to(…)`, and outlives
- * every scope; {@link Module.dispose} frees it.
+ * It is registered by assignment to a property: `this.weight = new Parameter(zeros([3, 2]))`.
+ * It is a leaf of the autograd graph, stays the same object after `module.to(…)`, and is not freed
+ * by scopes but by {@link Module.dispose}.
  */
 export class Parameter extends Tensor {
   /**
    * @param data any shape; the parameter shares its memory (as in PyTorch) unless `data` is not
    *   contiguous, but never its autograd history
-   * @param options `requiresGrad`: default true; a frozen parameter passes false
-   * @throws TypeError when `data` is no tensor, or holds integers and `requiresGrad` is true
+   * @param options `requiresGrad`: default true; false for a frozen parameter
+   * @throws TypeError if `data` is not a tensor, or has an integer dtype and `requiresGrad` is true
    */
   constructor(data: Tensor, options: { requiresGrad?: boolean } = {}) {
     checkTensor('Parameter', 'data', data);
@@ -25,16 +25,16 @@ export class Parameter extends Tensor {
     checkBoolean('Parameter', 'requiresGrad', requiresGrad);
     if (requiresGrad && !isFloatingPoint(data.dtype)) {
       throw new TypeError(
-        `Parameter: data must have a floating dtype to get gradients, got ${data.dtype}; ` +
+        `Parameter: data must have a floating-point dtype to require gradients, got ${data.dtype}; ` +
           'convert it, or pass { requiresGrad: false }',
       );
     }
     return ownedAs(new.target.prototype, data, requiresGrad) as Parameter;
-    // Never reached: the object above takes the place of `this`. TypeScript wants to see it.
+    // Unreachable, since the object above replaces `this`, but TypeScript requires it.
     super();
   }
 
-  /** Always true. Tells a Parameter from a plain tensor, for TypeScript too. */
+  /** Always true. Distinguishes a Parameter from a plain tensor, also for TypeScript. */
   get isParameter(): true {
     return true;
   }
@@ -45,14 +45,15 @@ export class Parameter extends Tensor {
 }
 
 /**
- * A tensor that belongs to a {@link Module}'s state but gets no gradient, such as a table of
- * positions. Registered by plain assignment, moved by `module.to(…)`, outlives every scope.
+ * A tensor that is part of a {@link Module}'s state but has no gradient, such as a table of
+ * positions. It is registered by assignment to a property, moved by `module.to(…)`, and not freed
+ * by scopes.
  */
 export class Buffer extends Tensor {
   /**
    * @param data any shape and dtype; memory is shared as in {@link Parameter}
    * @param options `persistent`: part of `stateDict()`, default true
-   * @throws TypeError when `data` is no tensor
+   * @throws TypeError if `data` is not a tensor
    */
   constructor(data: Tensor, options: { persistent?: boolean } = {}) {
     checkTensor('Buffer', 'data', data);
@@ -65,7 +66,7 @@ export class Buffer extends Tensor {
     super();
   }
 
-  /** Whether `stateDict()` has this buffer. */
+  /** Whether `stateDict()` includes this buffer. */
   get persistent(): boolean {
     return !transientBuffers.has(this);
   }
@@ -73,10 +74,10 @@ export class Buffer extends Tensor {
 
 const transientBuffers = new WeakSet<Buffer>();
 
-/** A handle of its own on the memory of `data`, with another class, outside of all scopes. */
+/** A new tensor of another class on the memory of `data`, outside all scopes. */
 function ownedAs(prototype: object, data: Tensor, requiresGrad: boolean): Tensor {
-  // Native code makes plain Tensors only, hence the change of prototype. Contiguous because the
-  // fused optimizers walk parameter, gradient and state as flat memory.
+  // Native code creates only plain Tensors, hence the change of prototype. The fused optimizers
+  // treat parameter, gradient and state as flat memory, so they must be contiguous.
   const detached = data.detach();
   const own = detached.contiguous();
   if (own !== detached) detached.dispose();

@@ -6,7 +6,7 @@ import type { Registered } from './registration.js';
 /** A class of modules, for `getSubmodule(path, Linear)`. */
 export type ModuleClass<M extends Module> = abstract new (...inputs: never[]) => M;
 
-/** The names on a dotted path; none for `''`. @throws TypeError */
+/** Splits a dotted path into names; `''` has none. @throws TypeError */
 export function splitPath(owner: string, path: unknown): string[] {
   if (typeof path !== 'string') {
     throw new TypeError(`${owner}: path must be a string, got ${describe(path)}`);
@@ -17,8 +17,8 @@ export function splitPath(owner: string, path: unknown): string[] {
 const kinds = { parameters: 'parameter', buffers: 'buffer', children: 'submodule' } as const;
 
 /**
- * What `module` has registered under a state name, or else under a property.
- * @throws RangeError naming what there is
+ * The value that `module` has registered under a state name, or else under a property.
+ * @throws RangeError if there is none; the message lists the names that exist
  */
 export function childAt<K extends keyof Registered>(
   owner: string,

@@ -1,14 +1,15 @@
 /**
- * What a module has registered. Nothing is recorded at assignment: the own properties are looked
- * through whenever asked, so class fields, constructor assignments and later changes all count,
- * with `useDefineForClassFields` on or off. What was found is remembered, so that something else
- * under the name of a parameter, buffer or module is an error when next asked, not a parameter less.
+ * Finds what a module has registered. Nothing is recorded at assignment; instead, the own
+ * properties are inspected at each call, so class fields, constructor assignments and later changes
+ * all count, with `useDefineForClassFields` on or off. The result is remembered, so that replacing a
+ * parameter, buffer or module with something else is an error at the next call rather than a
+ * parameter that silently disappears.
  */
 import { describe } from '../../runtime/arguments.js';
 import { Buffer, Parameter } from './parameter.js';
 import type { Module } from './module.js';
 
-/** Marks modules, so that files which {@link Module} itself needs can tell them. @internal */
+/** Identifies modules, for files that {@link Module} itself imports. @internal */
 export const moduleBrand = Symbol('torchformer.Module');
 
 /** @internal */
@@ -17,31 +18,31 @@ export function isModule(value: unknown): value is Module {
 }
 
 /**
- * Key of the modules that a container holds elsewhere than in its properties: a map from names in
- * state dicts to modules. They come after those in properties. @internal
+ * Key of the modules that a container stores outside its properties: a map from names in state
+ * dicts to modules. They are listed after those in properties. @internal
  */
 export const memberModules = Symbol('torchformer.memberModules');
 
-/** One registered thing: under which property, and under which name in state dicts. */
+/** A registered value, with its property and its name in state dicts. */
 export interface Entry<T> {
   readonly property: string;
   readonly name: string;
   readonly value: T;
 }
 
-/** The parameters, buffers and children of one module, in the order of its properties. */
+/** The parameters, buffers and children of one module, in property order. */
 export interface Registered {
   readonly parameters: Entry<Parameter>[];
   readonly buffers: Entry<Buffer>[];
   readonly children: Entry<Module>[];
 }
 
-/** Key of the method by which a container refuses members that it does not know of. @internal */
+/** Key of the method with which a container rejects members it does not count. @internal */
 export const checkMembers = Symbol('torchformer.checkMembers');
 
 type Kind = keyof Registered;
 
-/** What each property of a module was registered as when last asked. */
+/** What each property of a module was registered as at the last call. */
 const remembered = new WeakMap<Module, Map<string, Kind>>();
 
 function kindOf(value: object): Kind | undefined {
@@ -51,8 +52,8 @@ function kindOf(value: object): Kind | undefined {
 }
 
 /**
- * Remembers what is registered by now, for the end of a constructor: else a parameter that is
- * replaced by a plain tensor before anything was asked for would go unnoticed.
+ * Remembers what is registered now; called at the end of a constructor. Otherwise, replacing a
+ * parameter with a plain tensor before the first call would go unnoticed.
  */
 export function rememberRegistered(module: Module): void {
   for (const property of Object.keys(module)) {
@@ -62,7 +63,7 @@ export function rememberRegistered(module: Module): void {
   }
 }
 
-/** A copy has registered what its original has. */
+/** Remembers for a copy what its original has registered. */
 export function rememberAs(original: Module, copy: Module): void {
   const kinds = remembered.get(original);
   if (kinds !== undefined) remembered.set(copy, new Map(kinds));
@@ -74,7 +75,7 @@ function remember(module: Module, property: string, kind: Kind): void {
   else kinds.set(property, kind);
 }
 
-/** What was deleted or made non-enumerable is given up on purpose. */
+/** Properties that were deleted or made non-enumerable were removed on purpose. */
 function forgetAllBut(module: Module, properties: readonly string[]): void {
   const kinds = remembered.get(module);
   if (kinds === undefined || kinds.size === 0) return;
@@ -83,8 +84,8 @@ function forgetAllBut(module: Module, properties: readonly string[]): void {
 }
 
 /**
- * @throws TypeError when two properties share a state name, a name holds a dot, an array, map, set
- *   or plain object hides modules, parameters or buffers, or something else took the place of one
+ * @throws TypeError if two properties share a state name, a name contains a dot, an array, map, set
+ *   or plain object contains modules, parameters or buffers, or another value has replaced one
  */
 export function registeredIn(module: Module): Registered {
   (module as { [checkMembers]?: () => void })[checkMembers]?.();
@@ -98,7 +99,7 @@ export function registeredIn(module: Module): Registered {
   const properties = Object.keys(module);
   forgetAllBut(module, properties);
   for (const property of properties) {
-    // Data properties only: to read a getter might run anything.
+    // Data properties only: a getter could run arbitrary code.
     const value: unknown = Object.getOwnPropertyDescriptor(module, property)?.value;
     if (value === undefined || value === null) continue;
     const kind = typeof value === 'object' ? kindOf(value) : undefined;
@@ -130,52 +131,52 @@ function checkName(
   }
   if (name.includes('.')) {
     throw new TypeError(
-      `${owner}: the state name "${name}" of property "${property}" must not hold a dot`,
+      `${owner}: the state name "${name}" of property "${property}" must not contain a dot`,
     );
   }
 }
 
-/** As PyTorch's "cannot assign … as parameter 'weight' (torch.nn.Parameter or None expected)". */
+/** Like PyTorch's "cannot assign … as parameter 'weight' (torch.nn.Parameter or None expected)". */
 function refuseReplaced(module: Module, property: string, value: unknown): void {
   const kind = remembered.get(module)?.get(property);
   if (kind === undefined) return;
-  const { what, expected, wayOut } = {
+  const { what, expected, fix } = {
     parameters: {
       what: 'parameter',
       expected: 'a Parameter',
-      wayOut: `wrap a tensor, new Parameter(tensor), or copy it, module.${property}.detach().copy_(tensor)`,
+      fix: `wrap the tensor, new Parameter(tensor), or copy it, module.${property}.detach().copy_(tensor)`,
     },
-    buffers: { what: 'buffer', expected: 'a Buffer', wayOut: 'wrap a tensor: new Buffer(tensor)' },
-    children: { what: 'submodule', expected: 'a Module', wayOut: 'make it a class of Module' },
+    buffers: { what: 'buffer', expected: 'a Buffer', fix: 'wrap the tensor: new Buffer(tensor)' },
+    children: { what: 'submodule', expected: 'a Module', fix: 'make its class extend Module' },
   }[kind];
   throw new TypeError(
     `${module.constructor.name}: cannot have ${describe(value)} as ${what} "${property}" ` +
-      `(${expected} or null expected): it would be neither trained, moved nor saved; ${wayOut} ` +
-      '(what is no state belongs in a property of another name)',
+      `(${expected} or null expected): it would be neither trained, moved nor saved; ${fix} ` +
+      '(store values that are not state in a property with another name)',
   );
 }
 
-/** How many collections inside each other, and values in them, are looked through. */
+/** How deep nested collections are searched, and how many values in them. */
 const hiddenDepth = 4;
 const hiddenValues = 10_000;
 
-/** Plain collections hide what is in them: it would be neither trained nor saved. */
+/** The contents of plain collections are not registered: they would be neither trained nor saved. */
 function refuseHidden(module: Module, property: string, value: object): void {
   const [kind] = contents(value);
   const hidden = hiddenIn(value, hiddenDepth, { left: hiddenValues });
   if (hidden === null) return;
-  const wayOut =
+  const fix =
     hidden instanceof Buffer
-      ? 'make it a property of its own'
+      ? 'assign it to its own property'
       : `use a ${kind === 'an array' || kind === 'a Set' ? 'ModuleList' : 'ModuleDict'}`;
   throw new TypeError(
     `${module.constructor.name}: property "${property}" is ${kind} with a ` +
       `${hidden.constructor.name} in it, which would be neither trained nor saved; ` +
-      `${wayOut} (to keep it out on purpose, make the property non-enumerable)`,
+      `${fix} (to exclude it on purpose, make the property non-enumerable)`,
   );
 }
 
-/** The first module, parameter or buffer in collections inside each other. */
+/** The first module, parameter or buffer in nested collections. */
 function hiddenIn(value: object, depth: number, budget: { left: number }): object | null {
   for (const item of contents(value)[1]) {
     if (budget.left-- <= 0) return null;
@@ -196,20 +197,20 @@ function contents(value: object): [kind: string, values: Iterable<unknown>] {
   return ['an object', plain ? Object.values(value) : []];
 }
 
-/** One place of a module below another. */
+/** The position of a module below another. */
 export interface Place {
-  /** dotted, in state names; the root's own is the prefix */
+  /** dotted path of state names; for the root, the prefix */
   readonly name: string;
   readonly module: Module;
   readonly registered: Registered;
 }
 
 /**
- * `root` and every module below it with what each has registered, parents first: the order of
+ * `root` and all its submodules with what each has registered, parents first, in the order of the
  * keys in PyTorch's state dicts.
  *
- * @param removeDuplicate a module in several places comes once, in its first place
- * @throws TypeError for a module inside itself
+ * @param removeDuplicate list a module that occurs several times only at its first position
+ * @throws TypeError if a module contains itself
  */
 export function placesBelow(
   root: Module,
@@ -222,9 +223,9 @@ export function placesBelow(
     const outer = above.get(module);
     if (outer !== undefined) {
       throw new TypeError(
-        `${root.constructor.name}: "${name}" is the ${module.constructor.name} that it is inside ` +
-          `of (${outer === '' ? 'the root' : `"${outer}"`}); modules must not form a cycle ` +
-          '(a reference upwards belongs in a non-enumerable property)',
+        `${root.constructor.name}: "${name}" is the ${module.constructor.name} that contains ` +
+          `it (${outer === '' ? 'the root' : `"${outer}"`}); modules must not form a cycle ` +
+          '(store a reference to a parent in a non-enumerable property)',
       );
     }
     if (removeDuplicate && seen.has(module)) return;
@@ -246,7 +247,7 @@ export function joinedName(prefix: string, name: string): string {
 
 const mergedNames = new WeakMap<object, ReadonlyMap<string, string>>();
 
-/** `static stateNames` of the class and all classes it extends; the nearer class wins. */
+/** `static stateNames` of the class and its base classes; subclasses take precedence. */
 export function mergedStateNames(constructor: unknown): ReadonlyMap<string, string> {
   const known = mergedNames.get(constructor as object);
   if (known !== undefined) return known;

@@ -1,4 +1,4 @@
-/** Ties: parameters that are one parameter under several names. */
+/** Tied parameters: one parameter under several names. */
 import { noGrad } from '../../tensor/autograd.js';
 import { formatShape } from '../../tensor/check.js';
 import { native } from '../../tensor/dispatch.js';
@@ -8,13 +8,13 @@ import type { Module } from './module.js';
 import { Parameter } from './parameter.js';
 import { joinedName, placesBelow } from './registration.js';
 
-/** Names, at least two, that mean one parameter. */
+/** Groups of two or more names of the same parameter. */
 export type Ties = readonly (readonly string[])[];
 
 interface Named {
   readonly name: string;
   readonly parameter: Parameter;
-  /** Puts another parameter in its place. */
+  /** Replaces the parameter. */
   readonly replace: (parameter: Parameter) => void;
 }
 
@@ -33,9 +33,9 @@ function namedIn(module: Module): Named[] {
 
 /**
  * The ties of a module in the order of its state dict: one Parameter in several places, or several
- * over exactly the same memory.
+ * Parameters with exactly the same memory.
  *
- * @throws TypeError for parameters whose memory overlaps in part, which no tie can express
+ * @throws TypeError if the memory of two parameters overlaps partially, which ties cannot express
  */
 export function tiesOf(module: Module): Ties {
   const groups: { parameter: Parameter; form: string; names: string[] }[] = [];
@@ -47,8 +47,8 @@ export function tiesOf(module: Module): Ties {
       const other = groups.find((group) => native().sameStorage(group.parameter, parameter));
       if (other !== undefined && other.form !== form) {
         throw new TypeError(
-          `parameters "${other.names[0]}" and "${name}" share a part of their memory: ` +
-            'make one of them a parameter of its own, or both the same parameter',
+          `parameters "${other.names[0]}" and "${name}" share part of their memory: ` +
+            'copy one of them, or use the same parameter for both',
         );
       }
       names = other?.names ?? [];
@@ -61,11 +61,11 @@ export function tiesOf(module: Module): Ties {
 }
 
 /**
- * Makes exactly these ties and ends all others, in a module whose submodules are in one place each.
+ * Creates exactly these ties and removes all others, in a module without shared submodules.
  * Untied parameters keep their values; tied ones get those of the first.
  *
- * @throws RangeError for a name that is not there or stands twice, and for shapes that differ;
- *   nothing has changed then
+ * @throws RangeError if a name does not exist or occurs twice, or shapes differ; nothing has changed
+ *   then
  */
 export function setTies(module: Module, ties: Ties): void {
   const named = new Map(namedIn(module).map((entry) => [entry.name, entry]));
@@ -96,7 +96,7 @@ function checkTies(named: ReadonlyMap<string, Named>, ties: Ties): void {
       first ??= { name, shape };
       if (shape === first.shape) continue;
       throw new RangeError(
-        `"${first.name}" ${first.shape} and "${name}" ${shape} cannot be one parameter`,
+        `"${first.name}" ${first.shape} and "${name}" ${shape} differ in shape and cannot be tied`,
       );
     }
   }

@@ -1,4 +1,4 @@
-/** Vectors of packed ids. */
+/** Embeds packed ids. */
 import { checkProbability } from '../../runtime/arguments.js';
 import { callTensor } from '../../tensor/dispatch.js';
 import type { Tensor } from '../../tensor/tensor.js';
@@ -12,12 +12,12 @@ import { PositionalEncoding } from '../layers/positionalEncoding.js';
 import { TransformerEmbedding } from '../model/transformerEmbedding.js';
 
 /**
- * What the parts of an embedding give one after the other, for packed ids: positions ask for the
- * place of each row, the other parts do not. For a model without a packing obstacle, whose modules
- * have no hooks and no forward of their own.
+ * Applies the modules of an embedding to packed ids one after another; only position modules need
+ * the position of each row. For a model without a packing obstacle, whose modules have no hooks and
+ * no user-defined forward.
  *
- * @param embed from ids `[tokens]` to `[tokens, dModel]`
- * @param name what the caller calls the ids
+ * @param embed maps ids `[tokens]` to `[tokens, dModel]`
+ * @param name the caller's name for the ids, for messages
  * @internal
  */
 export function embedPacked(
@@ -46,7 +46,7 @@ function isTable(part: unknown): part is PositionalEncoding | LearnedPositions {
   return part instanceof PositionalEncoding || part instanceof LearnedPositions;
 }
 
-/** Both parts in one op; null where one of them has something to say against its input. */
+/** Both modules in one op; null if one of them would reject its input. */
 function embedAtOnce(
   { embedding, dModel }: TransformerEmbedding,
   { pe, maxLen, dropout }: PositionalEncoding | LearnedPositions,

@@ -4,10 +4,11 @@ import { booleanMask } from '../attention/mask.js';
 import { PackedMask } from './packedSequences.js';
 
 /**
- * A source's mask in the form that layers hand on: booleans, made once for all layers, or packed.
+ * Converts a source mask to the form that layers pass on: bool, converted once for all layers, or
+ * packed.
  *
- * @throws RangeError for two dimensions: `[B, S]` would be taken for `[Sq, Sk]` where B equals S,
- *   and each sentence would get the padding of others
+ * @throws RangeError if the mask has two dimensions: `[B, S]` would be read as `[Sq, Sk]` if B
+ *   equals S, and each sentence would get the padding of others
  */
 export function sourceLayerMask(
   owner: string,
@@ -25,10 +26,10 @@ export function sourceLayerMask(
 }
 
 /**
- * A target's mask in the form that layers hand on.
+ * Converts a target mask to the form that layers pass on.
  *
- * @param input the target's vectors `[B, T, D]`, or what has their shape
- * @throws RangeError for two dimensions of which the first is B: `[B, T]`, or `[T, T]` where B
+ * @param input the target's vectors `[B, T, D]`, or an object with their shape
+ * @throws RangeError if the mask has two dimensions and the first is B: `[B, T]`, or `[T, T]` if B
  *   equals T
  */
 export function targetLayerMask(

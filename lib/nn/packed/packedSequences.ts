@@ -1,6 +1,6 @@
 /**
- * Batches without padding: the tokens of all sequences one after the other, `[tokens, …]`. All
- * layers but attention and positions treat each token alone and take such rows as they are.
+ * Batches without padding: the tokens of all sequences concatenated, `[tokens, …]`. All layers
+ * except attention and positions treat each token independently and accept such rows unchanged.
  */
 import { checkArray, checkBoolean, checkInstance, checkInteger } from '../../runtime/arguments.js';
 import { formatShape } from '../../tensor/check.js';
@@ -10,17 +10,17 @@ import { movedTo } from '../../tensor/movedTo.js';
 import { tidy } from '../../tensor/scope.js';
 import type { Tensor } from '../../tensor/tensor.js';
 
-/** Rows are counted in 32 bits in the masks of dropout; a batch is far from it. */
-const mostTokens = 2 ** 31 - 1;
+/** Dropout masks count rows in 32 bits; real batches are far smaller. */
+const maxTokens = 2 ** 31 - 1;
 
-/** Where each sequence of packed rows begins and ends. */
+/** The boundaries of the sequences in packed rows. */
 export class PackedSequences {
   /**
-   * Rows before each sequence, and the number of all rows at the end: `[sequences + 1]`, int64 on the
+   * First row of each sequence, followed by the total number of rows: `[sequences + 1]`, int64 on the
    * CPU, int32 on a GPU.
    */
   readonly offsets: Tensor;
-  /** The place of each row within its sequence: int64 `[tokens]`. */
+  /** Position of each row within its sequence: int64 `[tokens]`. */
   readonly positions: Tensor;
   /** Number of rows. */
   readonly tokens: number;
@@ -28,8 +28,8 @@ export class PackedSequences {
   readonly longest: number;
 
   /**
-   * @param lengths of the sequences, in their order
-   * @throws TypeError, RangeError unless these are integers of at least 0
+   * @param lengths lengths of the sequences, in order
+   * @throws TypeError, RangeError unless all are non-negative integers
    */
   constructor(lengths: readonly number[]) {
     checkArray('PackedSequences', 'lengths', lengths, 'an array of lengths');
@@ -39,10 +39,8 @@ export class PackedSequences {
     for (let index = 0; index < lengths.length; index++) {
       const length = checkInteger('PackedSequences', `lengths[${index}]`, lengths[index], 0);
       tokens += length;
-      if (tokens > mostTokens) {
-        throw new RangeError(
-          `PackedSequences: more than ${mostTokens} tokens at lengths[${index}]`,
-        );
+      if (tokens > maxTokens) {
+        throw new RangeError(`PackedSequences: more than ${maxTokens} tokens at lengths[${index}]`);
       }
       longest = Math.max(longest, length);
       offsets[index + 1] = BigInt(tokens);
@@ -59,14 +57,14 @@ export class PackedSequences {
   }
 
   /**
-   * The same sequences on a device, without waiting for it; this very object if they are there.
+   * Copies the sequences to a device, without waiting for it; returns this object if they are there.
    *
-   * @throws TypeError, RangeError, TorchError ERR_CUDA_UNAVAILABLE for a device that is not there
+   * @throws TypeError, RangeError, TorchError ERR_CUDA_UNAVAILABLE if there is no such device
    */
   to(device: DeviceChoice): PackedSequences {
     const place = checkDevice('PackedSequences.to', 'device', device);
     if (this.offsets.device === place) return this;
-    // libtorch's kernels for GPUs count in 32 bits.
+    // libtorch's GPU kernels need 32-bit offsets.
     const dtype = place === 'cpu' ? 'int64' : 'int32';
     return PackedSequences.of({
       offsets: tidy(() => movedTo(place, this.offsets.to({ dtype }))),
@@ -76,7 +74,7 @@ export class PackedSequences {
     });
   }
 
-  /** Sequences that are laid out already. @internal */
+  /** Creates an object from existing tensors. @internal */
   static of(parts: Pick<PackedSequences, 'offsets' | 'positions' | 'tokens' | 'longest'>) {
     return Object.assign(Object.create(PackedSequences.prototype) as PackedSequences, parts);
   }
@@ -87,45 +85,45 @@ export class PackedSequences {
     this.positions.dispose();
   }
 
-  /** As {@link PackedSequences.dispose}, for `using`. */
+  /** Same as {@link PackedSequences.dispose}, for `using`. */
   [Symbol.dispose](): void {
     this.dispose();
   }
 }
 
 /**
- * In the place of a mask: queries and keys are packed, and each query may attend to the keys of
- * the sequence with its number.
+ * Replaces a mask if queries and keys are packed: each query may attend to the keys of the sequence
+ * with the same index.
  */
 export class PackedMask {
   /** Sequences of the queries. */
   readonly queries: PackedSequences;
-  /** As many sequences, of the keys. */
+  /** Sequences of the keys, as many as of the queries. */
   readonly keys: PackedSequences;
-  /** Whether a query sees only the keys up to its own place; queries and keys are then the same. */
+  /** Whether a query sees only keys up to its own position; both then have the same sequences. */
   readonly causal: boolean;
 
   /**
    * @param causal for self-attention in a decoder; default false
-   * @throws TypeError, RangeError for what is no PackedSequences, another number of sequences, or
-   *   causal between sequences of different lengths
+   * @throws TypeError if `queries` or `keys` is not a PackedSequences; RangeError if the numbers of
+   *   sequences differ, or `causal` is true and lengths differ
    */
   constructor(queries: PackedSequences, keys: PackedSequences, causal = false) {
     const owner = 'PackedMask';
-    const wayOut = 'new PackedSequences(lengths)';
-    checkInstance(owner, 'queries', queries, PackedSequences, wayOut);
-    checkInstance(owner, 'keys', keys, PackedSequences, wayOut);
+    const hint = 'new PackedSequences(lengths)';
+    checkInstance(owner, 'queries', queries, PackedSequences, hint);
+    checkInstance(owner, 'keys', keys, PackedSequences, hint);
     checkBoolean(owner, 'causal', causal);
     const [count, others] = [queries.offsets.numel - 1, keys.offsets.numel - 1];
     if (count !== others) {
       throw new RangeError(
-        `${owner}: queries and keys must be as many sequences, got ${count} and ${others}`,
+        `${owner}: queries and keys must have the same number of sequences, got ${count} and ${others}`,
       );
     }
     const isSame = () => tidy(() => queries.offsets.eq(keys.offsets).all().item());
     if (causal && queries !== keys && !isSame()) {
       throw new RangeError(
-        `${owner}: causal attention is within a sequence, but queries and keys differ in length`,
+        `${owner}: causal attention needs queries and keys of equal lengths, but they differ`,
       );
     }
     this.queries = queries;

@@ -30,7 +30,7 @@ afterAll(() => {
 
 describe('new Translator', () => {
   test.each<[string, unknown, object | undefined, string]>([
-    ['null for the model', null, {}, 'model must be a Transformer such as makeModel(…) gives'],
+    ['null for the model', null, {}, 'model must be a Transformer, as returned by makeModel(…)'],
     ['{} for the model', {}, {}, 'model must be a Transformer'],
     ['no options', 'ok', undefined, 'options with tokenizer and specialIds are required'],
     ['tokenizer 5', 'ok', { tokenizer: 5 }, 'tokenizer must be a Tokenizer, got 5'],
@@ -105,7 +105,7 @@ describe('greedy and its decoder', () => {
     ['bos', () => new RecomputingStepDecoder(model, src, srcMask, '1' as never), 'bos must be'],
     ['tokens', () => withDecoder((decoder) => decoder.append([1] as never)), 'tokens must be'],
     ['rows', () => withDecoder((decoder) => decoder.select(null as never)), 'rows must be'],
-    ['int64 rows', () => withDecoder((decoder) => decoder.select(ones([1]))), 'rows must hold ids'],
+    ['int64 rows', () => withDecoder((decoder) => decoder.select(ones([1]))), 'rows must contain ids'],
   ])('%s that is none is refused', async (_, call, message) => {
     const calling = (async () => call())();
     await expect(calling).rejects.toThrow(TypeError);

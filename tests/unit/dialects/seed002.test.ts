@@ -90,7 +90,7 @@ describe('attention of seed 002', () => {
       /\[B, H, Sq, Dk\].*\[1, 3, 1\]/,
     );
     expect(() => seed002.attention(Q, K, V, tensor([[[[0, 0, 2]]]]))).toThrow(
-      /0 \(may be attended\) and 1 \(blocked\)/,
+      /0 \(may be attended to\) and 1 \(blocked\)/,
     );
     expect(() => seed002.attention(Q, K, V, tensor([[[[0, 0, -Infinity]]]]))).toThrow(
       /mask\.lt\(0\)/,
@@ -202,7 +202,9 @@ describe('MultiHead of seed 002', () => {
     expect(() => new seed002.MultiHead({ h: 5 })).toThrow(/h must divide dModel, got 5 heads/);
     const multiHead = new seed002.MultiHead();
     const short = ones([1, 3, 16]);
-    expect(() => multiHead.forward(short, short, short)).toThrow(/32 as its last dimension/);
+    expect(() => multiHead.forward(short, short, short)).toThrow(
+      /last dimension of query must be 32/,
+    );
     expect(() => multiHead.forward(ones([2, 3, 32]), ones([1, 3, 32]), ones([1, 3, 32]))).toThrow(
       /\[2, 3, 32\], \[1, 3, 32\]/,
     );
@@ -262,7 +264,7 @@ describe('PositionEmbedding of seed 002', () => {
     const embedding = new seed002.PositionEmbedding();
     const ids = (length: number) => zeros([2, length], { dtype: 'int64' });
     expect(embedding.forward(ids(50)).shape).toEqual([2, 50, 32]);
-    expect(() => embedding.forward(ids(51))).toThrow(/51 positions, the table 50/);
+    expect(() => embedding.forward(ids(51))).toThrow(/51 positions, but the table has 50/);
     const before = numbers(embedding.pe);
     embedding.grow(60);
     expect(embedding.forward(ids(51)).shape).toEqual([2, 51, 32]);

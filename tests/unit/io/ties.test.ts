@@ -138,7 +138,7 @@ test('parameters that share a part of their memory are refused', async () => {
   const model = tinyModel(20);
   model.generator.proj.bias = new Parameter(embedding(model).detach().view([-1]).narrow(0, 0, 20));
   await expect(saveModel(fresh(), model)).rejects.toThrow(
-    'saveModel: parameters "tgt_embed.0.embedding.weight" and "generator.proj.bias" share a part',
+    'saveModel: parameters "tgt_embed.0.embedding.weight" and "generator.proj.bias" share part',
   );
   model.dispose();
 });
@@ -151,7 +151,7 @@ describe('ties in a config that do not fit', () => {
     [
       'of two shapes',
       [['generator.proj.weight', 'generator.proj.bias']],
-      '"generator.proj.weight" [20, 32] and "generator.proj.bias" [20] cannot be one parameter',
+      '"generator.proj.weight" [20, 32] and "generator.proj.bias" [20] differ in shape and cannot be tied',
     ],
     [
       'twice',

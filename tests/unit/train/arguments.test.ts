@@ -52,8 +52,8 @@ const oneEpoch = { epochs: 1 };
 
 describe('new Trainer', () => {
   test.each([
-    ['null', null, 'Trainer: model must be a Transformer such as makeModel(…) gives, got null'],
-    ['{}', {}, 'Trainer: model must be a Transformer such as makeModel(…) gives, got an Object'],
+    ['null', null, 'Trainer: model must be a Transformer, as returned by makeModel(…), got null'],
+    ['{}', {}, 'Trainer: model must be a Transformer, as returned by makeModel(…), got an Object'],
     ['its class', Trainer, 'got the function Trainer'],
   ])('refuses %s as a model', (_, value, message) => {
     const make = () => makeTrainer({}, value as never);

@@ -59,7 +59,7 @@ describe.each<[string, (batch: Batch) => Batch, (generator: Generator) => Genera
         const text = await (async () => run())().then(String, (error: Error) => error.message);
         expect(text).toContain(message);
         expect(text).toContain(fault.src === undefined ? endings.tgt : endings.src);
-        expect(text).toContain('is the tokenizer the one the model was made for');
+        expect(text).toContain('use the tokenizer that the model was created for');
       }
       expect(memory().tensors).toBe(before);
     },

@@ -127,7 +127,7 @@ describe('training the fast way learns as the plain way does from', () => {
     const longest = pair([1, 3, 4, 5, 6, 7, 8, 2], [1, 3, 4, 5, 6, 7, 8, 9, 2]);
     await expectEqualLearning([[longest, ...usual]]);
     await expect(losses(smallModel(12, { maxLen: 7 }), [[longest]])).rejects.toThrow(
-      /8 positions, the table 7/,
+      /8 positions, but the table has 7/,
     );
   });
 

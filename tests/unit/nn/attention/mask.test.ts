@@ -98,7 +98,7 @@ describe('reading masks', () => {
     expect(fromAdditiveMask(additive).toArray()).toEqual([true, false]);
     expect(fromAdditiveMask(tensor([0, -1e9])).toArray()).toEqual([true, false]);
     expect(() => fromAdditiveMask(tensor([0, 1]))).toThrow(/only 0 and -Infinity/);
-    expect(() => fromAdditiveMask(tensor([true]))).toThrow(/must be floating, got bool/);
+    expect(() => fromAdditiveMask(tensor([true]))).toThrow(/must be floating-point, got bool/);
   });
 });
 

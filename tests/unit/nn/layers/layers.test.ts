@@ -54,7 +54,7 @@ describe('Linear', () => {
   it('names both sizes, dtypes and the way out', () => {
     const linear = new Linear(2, 3);
     expect(() => linear.forward(ones([4, 5]))).toThrow(
-      new RangeError('Linear: input must have 2 as its last dimension, got [4, 5]'),
+      new RangeError('Linear: the last dimension of input must be 2, got [4, 5]'),
     );
     expect(() => linear.forward(ones([4, 2], { dtype: 'float64' }))).toThrow(
       /float64 but the weights are float32; convert one/,
@@ -249,7 +249,7 @@ describe('LayerNorm', () => {
       /'population' or 'sample', got the string "both"/,
     );
     expect(() => new LayerNorm(3).forward(ones([2, 4]))).toThrow(
-      /3 as its last dimension.*\[2, 4\]/,
+      /the last dimension of input must be 3, .*\[2, 4\]/,
     );
     expect(() => new LayerNorm(3, { eps: 0 })).toThrow(RangeError);
     expect(() => new LayerNorm(3, { names: { a2: 'k' } as never })).toThrow(/"a2".*scale, shift/);
@@ -355,7 +355,9 @@ describe('PositionalEncoding', () => {
   it('names both lengths when the sequence is longer than the table', () => {
     const encoding = new PositionalEncoding(4);
     expect(() => encoding.forward(zeros([1, 230, 4]))).toThrow(RangeError);
-    expect(() => encoding.forward(zeros([1, 230, 4]))).toThrow(/230 positions, the table 200/);
+    expect(() => encoding.forward(zeros([1, 230, 4]))).toThrow(
+      /230 positions, but the table has 200/,
+    );
   });
 
   it('grows on request', () => {

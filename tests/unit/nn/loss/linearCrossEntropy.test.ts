@@ -205,7 +205,7 @@ describe('linearCrossEntropy', () => {
         linear.registerForwardHook((_module, _inputs, output) => output.mul(2));
         return linearCrossEntropy(tensor([[1]]), linear, ids(0));
       },
-      /hooks or a forward of its own/,
+      /hooks or a user-defined forward/,
     ],
     [
       'what is no layer',

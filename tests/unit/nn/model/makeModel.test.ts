@@ -264,7 +264,7 @@ describe('Transformer', () => {
     const model = makeModel(11, { ...small, maxLen: 4 });
     expect(() => run(model, ids([[11]]), ids([[1]]))).toThrow(/the id 11 .* has 11 entries/);
     expect(() => run(model, ids([[1]]), ids([[1, 2, 3, 4, 5]]))).toThrow(
-      /5 positions, the table 4/,
+      /5 positions, but the table has 4/,
     );
     expect(() => model.encode(ids([[1, 2, 3, 4, 5]]), null)).toThrow(RangeError);
     expect(() => model.encode(tensor([1, 2], { dtype: 'int64' }), null)).toThrow(

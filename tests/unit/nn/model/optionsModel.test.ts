@@ -299,7 +299,7 @@ describe('tied weights', () => {
     for (const tie of ['src-tgt', 'all'] as const) {
       expect(() => makeModel({ src: 9, tgt: 12 }, { tie })).toThrow(
         new RangeError(
-          `makeModel: tie '${tie}' needs one vocabulary for source and target, got sizes 9 and 12`,
+          `makeModel: tie '${tie}' requires one vocabulary for source and target, got sizes 9 and 12`,
         ),
       );
     }

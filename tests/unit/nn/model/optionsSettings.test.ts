@@ -57,7 +57,7 @@ describe('settings', () => {
       const model = makeModel(9, { ...small, positions, maxLen: 3 }).eval();
       const [src, tgt] = [ids([[1, 2, 3, 4, 5]]), ids([[1, 2, 3, 4]])];
       if (positions !== 'none') {
-        expect(() => logProbabilities(model, src, tgt)).toThrow(/5 positions, the table 3/);
+        expect(() => logProbabilities(model, src, tgt)).toThrow(/5 positions, but the table has 3/);
       }
       expect(model.growPositions(5).config?.maxLen).toBe(5);
       expect(logProbabilities(model, src, tgt).shape).toEqual([1, 4, 9]);
@@ -71,7 +71,7 @@ describe('settings', () => {
   it.each<[unknown, unknown, RegExp]>([
     [9, { norm: { kind: 'batch' } }, /norm\.kind must be 'layer' or 'rms', got the string "batch"/],
     [9, { norm: 'rms' }, /norm: options must be an object, got the string "rms"/],
-    [9, { norm: { kind: 'rms', std: 'sample' } }, /norm\.std is for norm\.kind 'layer'/],
+    [9, { norm: { kind: 'rms', std: 'sample' } }, /norm\.std requires norm\.kind 'layer'/],
     [9, { norm: { eps: 0 } }, /norm\.eps must be a finite number above 0, got 0/],
     [
       9,

@@ -364,7 +364,7 @@ describe('who has to be asked is asked', () => {
   it('features and dtypes that do not fit a norm are refused in its words', () => {
     const connection = new SublayerConnection(8, { order: 'post', dropout: 0 });
     expect(() => connection.forward(randn([2, 4]), (input) => input)).toThrow(
-      /LayerNorm: input must have 8 as its last dimension, got \[2, 4\]/,
+      /LayerNorm: the last dimension of input must be 8, got \[2, 4\]/,
     );
     const rms = new SublayerConnection(8, { order: 'post', dropout: 0, norm: { kind: 'rms' } });
     expect(() => rms.forward(randomDoubles(2, 8), (input) => input)).toThrow(

@@ -43,7 +43,7 @@ describe('ModuleList', () => {
     expect(() => list.set(1, linear())).toThrow(/from -1 to 0, got 1/);
     expect(() => new ModuleList().pop()).toThrow(RangeError);
     expect(() => list.extend([linear(), 3 as unknown as Linear])).toThrow(/must be modules, got 3/);
-    expect(() => list.extend(linear() as unknown as Linear[])).toThrow(/another iterable/);
+    expect(() => list.extend(linear() as unknown as Linear[])).toThrow(/other iterable/);
     expect(list.length).toBe(1);
   });
 
@@ -56,8 +56,8 @@ describe('ModuleList', () => {
     ],
     ['further behind', (list) => (list[7] = linear()), /a member at \[7\].*append\(\)/],
     ['before the start', (list) => (list[-1] = linear()), /a member at \[-1\]/],
-    ['out of a hole', (list) => delete list[0], /taken out by delete; use pop\(index\)/],
-    ['out of the end', (list) => delete list[1], /taken out by delete/],
+    ['out of a hole', (list) => delete list[0], /removed with delete; use pop\(index\)/],
+    ['out of the end', (list) => delete list[1], /removed with delete/],
     ['that is no module', (list) => (list[0] = 3 as never), /members must be modules, got 3/],
   ])('refuses a member %s when it is looked through', (_where, spoil, message) => {
     const list = new ModuleList([linear(), linear()]);
@@ -130,10 +130,10 @@ describe('Sequential', () => {
   it('refuses what is no module or name', () => {
     expect(() => new Sequential([linear()] as never)).toThrow(/new Sequential\(\.\.\.modules\)/);
     expect(() => new Sequential(3 as never)).toThrow(/members must be modules, got 3/);
-    expect(() => new Sequential({ 'a.b': linear() })).toThrow(/hold no dot/);
+    expect(() => new Sequential({ 'a.b': linear() })).toThrow(/without a dot/);
     expect(() => new Sequential({ a: 3 as never })).toThrow(/member "a" must be a module, got 3/);
     expect(() => new Sequential([['a', linear()] as const, ['a', linear()]] as never)).toThrow(
-      /"a" came twice/,
+      /duplicate name "a"/,
     );
   });
 });
@@ -190,7 +190,7 @@ describe('ModuleDict', () => {
     const dict = new ModuleDict<Record<string, Linear>>({ a: linear() });
     expect(() => dict.get('b')).toThrow('ModuleDict: no member "b"; members: a');
     expect(() => new ModuleDict().pop('b')).toThrow('ModuleDict: no member "b"; it is empty');
-    expect(() => dict.set('a.b', linear())).toThrow(/hold no dot, got the string "a.b"/);
+    expect(() => dict.set('a.b', linear())).toThrow(/without a dot, got the string "a.b"/);
     expect(() => dict.set('', linear())).toThrow(TypeError);
     expect(() => dict.set('b', 3 as never)).toThrow(/member "b" must be a module, got 3/);
     expect(() => dict.update({ b: linear(), c: null as never })).toThrow(/member "c"/);

@@ -110,7 +110,7 @@ describe('norms of other names', () => {
     const load = () => target.loadStateDict(state);
     expect(load).toThrow(`the norms are named ${scale}, ${shift} in the state dict`);
     expect(load).toThrow(`and ${here.names.replace('/', ', ')} in the module`);
-    expect(load).toThrow(`make the model with ${there.option}`);
+    expect(load).toThrow(`create the model with ${there.option}`);
     expect(load).toThrow(`{ norm: { names: '${there.names}' } }`);
     // The way out is one.
     expect(make(there.norm).loadStateDict(state).missing).toEqual([]);

@@ -198,7 +198,7 @@ describe('results of hooks', () => {
     }
     const named = new Named();
     const handle = named.registerForwardHook(() => 3 as never);
-    expect(() => named.forward(ones([1]))).toThrow(/must return what forward returns/);
+    expect(() => named.forward(ones([1]))).toThrow(/must return the same kind of value as forward/);
     handle.remove();
     named.registerForwardHook((_module, _inputs, { x }) => ({ x: x.neg() }));
     expect(numbers(named.forward(ones([1])).x)).toEqual([-1]);
@@ -301,7 +301,9 @@ describe('backward hooks', () => {
     expect(seen).toEqual([[[null], [[1]]]]);
     handle.remove();
     linear.registerBackwardHook(() => [ones([1, 1])]);
-    expect(() => linear.forward(ones([1, 1])).backward()).toThrow(/no input of forward needs any/);
+    expect(() => linear.forward(ones([1, 1])).backward()).toThrow(
+      /no input of forward requires them/,
+    );
   });
 
   it('run in each backward of a graph that is kept, and not without gradients', () => {

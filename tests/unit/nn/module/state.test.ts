@@ -104,7 +104,7 @@ describe('loadStateDict with tied parameters', () => {
       .stateDict()
       .set('1.weight', zeros([2, 2]));
     expect(fault(tied(), source, { strict: false }).message).toContain(
-      '1.weight: tied to "0.weight" in the module, other values in the state dict',
+      '1.weight: tied to "0.weight" in the module, but the state dict\'s values differ',
     );
   });
 });
@@ -190,7 +190,7 @@ describe('loadStateDict', () => {
     for (const inner of [state(), Object.fromEntries(state())]) {
       const source = { model_state_dict: inner, epoch: 3 };
       expect(fault(net(), source).message).toMatch(
-        /under the key "model_state_dict", beside "epoch"; pass \{ wrappedIn: "model_state_dict" \}/,
+        /under the key "model_state_dict", next to "epoch"; pass \{ wrappedIn: "model_state_dict" \}/,
       );
       const target = net();
       target.loadStateDict(source, { wrappedIn: 'model_state_dict' });
@@ -265,7 +265,7 @@ describe('loadStateDict', () => {
     for (const nothing of [new Map(), {}] as StateSource[]) {
       const { message, missing } = fault(net(), nothing);
       expect(message).toMatch(
-        /the state dict is empty; give an object or a Map from names to tensors/,
+        /the state dict is empty; pass an object or Map from names to tensors/,
       );
       expect(missing).toHaveLength(4);
     }

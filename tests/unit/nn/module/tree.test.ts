@@ -183,7 +183,7 @@ describe('a module inside itself', () => {
     ['to', (node) => node.double()],
   ])('is refused by %s, with the path', (_name, use) => {
     expect(() => use(ring())).toThrow(
-      /"child\.0\.child" is the Node that it is inside of \(the root\).*non-enumerable/,
+      /"child\.0\.child" is the Node that contains it \(the root\).*non-enumerable/,
     );
   });
 
@@ -310,7 +310,7 @@ describe('modules hidden in plain collections', () => {
     ['an object', (linear) => ({ a: linear }), /is an object with a Linear.*ModuleDict/],
     ['a map', (linear) => new Map([['a', linear]]), /is a Map with a Linear.*ModuleDict/],
     ['an array of parameters', ({ weight }) => [weight], /is an array with a Parameter/],
-    ['an array of buffers', () => [new Buffer(ones([1]))], /with a Buffer.*property of its own/],
+    ['an array of buffers', () => [new Buffer(ones([1]))], /with a Buffer.*its own property/],
     ['an array of arrays', (linear) => [[linear]], /is an array with a Linear in it.*ModuleList/],
     ['an object of objects', (linear) => ({ b: { c: linear } }), /is an object with a Linear/],
     ['a map of arrays', (linear) => new Map([['a', [linear]]]), /is a Map with a Linear/],

@@ -319,14 +319,14 @@ describe('a packed batch', () => {
     const packed = makeBatch(pairs, 0).packed as PackedInput;
     const model = makeModel(12, small);
     model.encoder.registerForwardHook(() => undefined);
-    expect(() => model.forwardPacked(packed)).toThrow(/hooks or a forward of its own in Encoder/);
+    expect(() => model.forwardPacked(packed)).toThrow(/hooks or a user-defined forward in Encoder/);
     class Mixing extends PositionwiseFeedForward {}
     const other = makeModel(12, small);
     other.encoder.layers.at(0).feedForward = new Mixing(12, 20);
     expect(() => other.forwardPacked(packed)).toThrow(/the module Mixing/);
     const third = makeModel(12, small);
     third.encode = (src) => src;
-    expect(() => third.forwardPacked(packed)).toThrow(/encode of its own/);
+    expect(() => third.forwardPacked(packed)).toThrow(/user-defined encode method/);
   });
 
   it.each<[string, () => unknown, RegExp]>([
@@ -350,7 +350,7 @@ describe('a packed batch', () => {
     [
       'a causal mask between other lengths',
       () => new PackedMask(new PackedSequences([2]), new PackedSequences([3]), true),
-      /within a sequence/,
+      /queries and keys of equal lengths/,
     ],
     ['more tokens than can be', () => new PackedSequences([2 ** 40]), /more than/],
   ])('refuses %s', (_name, run, message) => {
@@ -365,7 +365,7 @@ describe('a packed batch', () => {
   it.each<[string, (model: Transformer) => unknown]>([
     ['hooks', (model) => model.encoder.registerForwardHook(() => undefined)],
     [
-      'a forward of its own',
+      'a user-defined forward',
       (model) => {
         model.generator.proj.forward = (x) => x;
       },
@@ -390,7 +390,9 @@ describe('a packed batch', () => {
 
   it('refuses a sequence beyond the table of positions, with both numbers', () => {
     const model = makeModel(12, { ...small, maxLen: 5 });
-    expect(() => tokenLossSum(model, makeBatch(pairs, 0), 0)).toThrow(/6 positions, the table 5/);
+    expect(() => tokenLossSum(model, makeBatch(pairs, 0), 0)).toThrow(
+      /6 positions, but the table has 5/,
+    );
   });
 
   it('of a single sentence of one token is right', () => {
