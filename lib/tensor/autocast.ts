@@ -1,23 +1,23 @@
-/** Products in a shorter number format than the weights, as PyTorch's `autocast`. */
+/** Mixed precision: computes matrix products in a lower precision, like PyTorch's `autocast`. */
 import { checkChoice, checkFunction, checkOptions, describe } from '../runtime/arguments.js';
 import type { Device } from './device.js';
 import type { DType } from './dtype.js';
 
-/** The formats that {@link autocast} knows. */
+/** The dtypes that {@link autocast} supports. */
 export type AutocastDType = 'bfloat16' | 'float16' | 'float32';
 
 /**
- * In which format the products of linear layers are computed: that of their tensors; factors in
- * bfloat16; or factors and results in a half type.
+ * How the matrix products of linear layers are computed: in the dtype of their tensors; with factors
+ * in bfloat16; or with factors and results in bfloat16 or float16.
  */
 export type Products = 'own' | 'bfloat16' | 'bfloat16_results' | 'float16_results';
 
 /** Options of {@link autocast}. */
 export interface AutocastOptions {
   /**
-   * what linear layers and norms give to the next layer. For `'bfloat16'` the default is `'float32'` on
-   * the CPU, where only products gain by the shorter format, and `'bfloat16'` on GPUs, where memory
-   * traffic does too; for `'float16'` it is always `'float16'`
+   * dtype of the results of linear layers and norms. For `'bfloat16'` the default is `'float32'` on
+   * the CPU, where only products become faster, and `'bfloat16'` on GPUs, where less memory traffic
+   * helps too; for `'float16'` it is always `'float16'`
    */
   results?: 'float32' | 'bfloat16' | 'float16';
 }
@@ -30,20 +30,20 @@ interface Mode {
 let current: Mode | null = null;
 
 /**
- * Runs `compute` with the products of linear layers (also those of feed-forward layers and of
- * `linearCrossEntropy`) on factors rounded to bfloat16, forward and backward. Sums, statistics of
- * norms, softmax, losses, the residual stream, weights and their gradients stay float32; so do the
- * results of layers on the CPU (see {@link AutocastOptions.results}). It saves time on GPUs and on
- * processors with bfloat16 instructions (`torchformer doctor` tells); elsewhere only the numbers are
- * the same. Holds for float32 tensors; others keep their own format.
+ * Runs `compute` with the factors of matrix products in linear layers (including feed-forward layers
+ * and `linearCrossEntropy`) rounded to bfloat16, forward and backward. Sums, statistics of norms,
+ * softmax, losses, the residual stream, weights and their gradients stay float32; so do the results
+ * of layers on the CPU (see {@link AutocastOptions.results}). It is faster on GPUs and on processors
+ * with bfloat16 instructions (`torchformer doctor` reports them); elsewhere it computes the same
+ * numbers, but saves no time. It applies to float32 tensors; others keep their dtype.
  *
- * `'float16'` has more digits and a far smaller range: small gradients become 0 in it unless the loss
- * is scaled up before the backward pass and the gradients down behind it. `Trainer` does that.
+ * `'float16'` has more precision but a far smaller range: small gradients become 0 unless the loss is
+ * scaled up before the backward pass and the gradients are scaled down after it. `Trainer` does this.
  *
- * @param dtype `'bfloat16'`, `'float16'`, or `'float32'` to turn it off inside
- * @param compute synchronous, as in `noGrad`
- * @returns what `compute` returns
- * @throws TypeError for another dtype, what is no function, or a function that returns a Promise
+ * @param dtype `'bfloat16'`, `'float16'`, or `'float32'` to disable an outer autocast
+ * @param compute a synchronous function, as for `noGrad`
+ * @returns the result of `compute`
+ * @throws TypeError if `dtype` is invalid, or `compute` is not a function or returns a Promise
  */
 export function autocast<T>(
   dtype: AutocastDType,
@@ -67,7 +67,7 @@ export function autocast<T>(
     const result = compute();
     if (result instanceof Promise) {
       throw new TypeError(
-        'autocast: compute must be synchronous: what it awaits would run with other products',
+        'autocast: compute must be synchronous: code after an await would run without autocast',
       );
     }
     return result;
@@ -76,14 +76,14 @@ export function autocast<T>(
   }
 }
 
-/** What {@link autocast} has set for a layer with this weight. @internal */
+/** How {@link autocast} computes the products of a layer with this weight. @internal */
 export function currentProducts(weight: WeightForm): Products {
   if (current === null || weight.dtype !== 'float32') return 'own';
   const results = resultsOn(current, weight.device);
   return results === 'float32' ? 'bfloat16' : `${results}_results`;
 }
 
-/** The format that a layer with this weight gives to the next one. @internal */
+/** The dtype of the results of a layer with this weight. @internal */
 export function currentResults(weight: WeightForm): 'own' | 'bfloat16' | 'float16' {
   if (current === null || weight.dtype !== 'float32') return 'own';
   const results = resultsOn(current, weight.device);

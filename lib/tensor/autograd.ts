@@ -1,4 +1,4 @@
-/** Gradients: switching their recording, and computing them. */
+/** Gradients: enabling and disabling their recording, and computing them. */
 import { checkBoolean, checkFunction, checkOptions, describe } from '../runtime/arguments.js';
 import { checkTensor, checkTensors, formatShape } from './check.js';
 import { native } from './dispatch.js';
@@ -11,11 +11,11 @@ import type { Tensor } from './tensor.js';
 export interface BackwardOptions {
   /** Upstream gradient with the tensor's shape. Default 1, for tensors with one element. */
   gradient?: Tensor;
-  /** Keeps the graph for another backward. Default: the value of `createGraph`. */
+  /** Keep the graph for another backward pass. Default: the value of `createGraph`. */
   retainGraph?: boolean;
-  /** Records the gradients' own computation, for gradients of gradients. Default false. */
+  /** Record the computation of the gradients, for higher-order gradients. Default false. */
   createGraph?: boolean;
-  /** Only these leaves get a gradient. Default: all. */
+  /** Accumulate gradients only into these leaves. Default: all. */
   inputs?: readonly Tensor[];
 }
 
@@ -23,15 +23,15 @@ export interface BackwardOptions {
 export interface GradOptions {
   /** Upstream gradients, one per output; null for 1. Default: all null. */
   gradOutputs?: readonly (Tensor | null)[];
-  /** Keeps the graph for another backward. Default: the value of `createGraph`. */
+  /** Keep the graph for another backward pass. Default: the value of `createGraph`. */
   retainGraph?: boolean;
-  /** Records the gradients' own computation, for gradients of gradients. Default false. */
+  /** Record the computation of the gradients, for higher-order gradients. Default false. */
   createGraph?: boolean;
-  /** Gives null for inputs that the outputs do not depend on. Default false: an error. */
+  /** Return null for inputs that the outputs do not depend on. Default false: throw. */
   allowUnused?: boolean;
 }
 
-/** Whether operations are being recorded. */
+/** Whether operations are recorded for gradients. */
 export function isGradEnabled(): boolean {
   return native().gradMode();
 }
@@ -39,27 +39,27 @@ export function isGradEnabled(): boolean {
 /**
  * Runs `fn` without recording operations for gradients; returns its result.
  *
- * @throws TypeError when `fn` is async: the mode belongs to the thread and ends with this call.
- *   Native jobs take the mode along when they are started, so this works:
+ * @throws TypeError if `fn` is async: the mode is set for the thread and ends with this call.
+ *   Native jobs keep the mode in which they were started, so this works:
  *   `const [job] = noGrad(() => [callAsync(…)]); await job;`
  */
 export function noGrad<T>(fn: () => T): T {
   return withGradMode('noGrad', false, fn);
 }
 
-/** Runs `fn` with recording on, inside a {@link noGrad}. @throws TypeError when `fn` is async */
+/** Runs `fn` with recording enabled inside {@link noGrad}. @throws TypeError if `fn` is async */
 export function enableGrad<T>(fn: () => T): T {
   return withGradMode('enableGrad', true, fn);
 }
 
-const wayOut = (owner: string): string =>
-  `its code after an await would run outside of ${owner}; wrap each synchronous piece, and start ` +
+const asyncHint = (owner: string): string =>
+  `its code after an await would run outside ${owner}; wrap each synchronous part, and start ` +
   `native jobs inside: const [job] = ${owner}(() => [callAsync(…)]); await job`;
 
 function withGradMode<T>(owner: string, enabled: boolean, fn: () => T): T {
   checkFunction(owner, 'fn', fn);
   if (Object.prototype.toString.call(fn) === '[object AsyncFunction]') {
-    throw new TypeError(`${owner}: fn is async, but ${wayOut(owner)}`);
+    throw new TypeError(`${owner}: fn is async, but ${asyncHint(owner)}`);
   }
   const addon = native();
   const before = addon.gradMode();
@@ -71,14 +71,14 @@ function withGradMode<T>(owner: string, enabled: boolean, fn: () => T): T {
     addon.setGradMode(before);
   }
   if (isPromise(result)) {
-    // Whoever ignores this error must not be ended by the promise's own.
+    // If the caller handles this error, the promise's rejection must not end the process.
     result.then(undefined, () => undefined);
-    throw new TypeError(`${owner}: fn returned a Promise, but ${wayOut(owner)}`);
+    throw new TypeError(`${owner}: fn returned a Promise, but ${asyncHint(owner)}`);
   }
   return result;
 }
 
-/** Checks the arguments of a backward pass and brings them to native form. */
+/** Checks the arguments of a backward pass and converts them for native code. */
 function backwardArguments(
   tensor: Tensor,
   options: BackwardOptions,
@@ -92,7 +92,7 @@ function backwardArguments(
   return [[tensor], { gradients: [gradient ?? null], retainGraph, createGraph, inputs: leaves }];
 }
 
-/** @throws TypeError, RangeError unless `gradient` fits `tensor` */
+/** @throws TypeError, RangeError unless `gradient` matches `tensor` */
 function checkUpstream(
   owner: string,
   name: string,
@@ -102,15 +102,15 @@ function checkUpstream(
 ): void {
   if (!tensor.requiresGrad) {
     throw new TypeError(
-      `${owner}: ${what} was computed from nothing that requires gradients; set requiresGrad ` +
-        'on its inputs, and check that no noGrad was around',
+      `${owner}: ${what} does not depend on anything that requires gradients; set requiresGrad ` +
+        'on its inputs, and check that it was not computed inside noGrad',
     );
   }
   if (gradient === null) {
     if (tensor.numel === 1) return;
     throw new RangeError(
-      `${owner}: ${name} is needed because ${what} has shape ${formatShape(tensor.shape)}; ` +
-        'give one, or reduce to one element, as in loss.sum()',
+      `${owner}: ${name} is required because ${what} has shape ${formatShape(tensor.shape)}; ` +
+        'pass one, or reduce to one element, as in loss.sum()',
     );
   }
   checkTensor(owner, name, gradient);
@@ -122,22 +122,22 @@ function checkUpstream(
   }
 }
 
-/** `tensor.backward(options)`. @internal */
+/** Implements `tensor.backward(options)`. @internal */
 export function runBackward(tensor: Tensor, options: BackwardOptions): void {
   native().backward(...backwardArguments(tensor, options));
 }
 
-/** `tensor.backwardAsync(options)`. @internal */
+/** Implements `tensor.backwardAsync(options)`. @internal */
 export async function runBackwardAsync(tensor: Tensor, options: BackwardOptions): Promise<void> {
   await native().backwardAsync(...backwardArguments(tensor, options));
 }
 
 /**
- * The gradients of `outputs` (their sum) with respect to `inputs`, in the order of `inputs`;
- * no `.grad` is touched.
+ * Returns the gradients of the sum of `outputs` with respect to `inputs`, in the order of `inputs`;
+ * does not change any `.grad`.
  *
- * @throws TypeError, RangeError for arguments that do not fit; TorchError when an input is not
- *   part of the graph and `allowUnused` is off
+ * @throws TypeError, RangeError for invalid arguments; TorchError if an input is not part of the
+ *   graph and `allowUnused` is false
  */
 export function grad(
   outputs: Tensor | readonly Tensor[],

@@ -1,4 +1,4 @@
-/** Functions with a backward of their own, and hooks on gradients. */
+/** Functions with a user-defined backward, and gradient hooks. */
 import { checkFunction, checkRequiredOptions, describe } from '../runtime/arguments.js';
 import { isGradEnabled, noGrad } from './autograd.js';
 import { formatShape } from './check.js';
@@ -8,45 +8,45 @@ import { keep, Scope } from './scope.js';
 import { isTensor } from './slot.js';
 import type { Tensor } from './tensor.js';
 
-/** What a function's forward leaves for its backward. */
+/** What a function's forward passes to its backward. */
 export interface FunctionContext {
   /**
-   * Keeps tensors for the backward pass, inputs, outputs or others. They outlive every scope and
-   * are freed with the graph. Writing to one before the backward pass is an error there.
+   * Saves inputs, outputs or other tensors for the backward pass. Scopes do not free them; they are
+   * freed with the graph. The backward pass throws if one of them was modified since.
    */
   save(...tensors: Tensor[]): void;
-  /** The saved tensors, in their order. */
+  /** The saved tensors, in order. */
   readonly saved: readonly Tensor[];
-  /** For each argument of the call whether it is a tensor that needs a gradient. */
+  /** For each argument of the call, whether it is a tensor that needs a gradient. */
   readonly needsGradient: readonly boolean[];
-  /** Room for anything that is no tensor. */
+  /** For any values that are not tensors. */
   readonly state: Record<string, unknown>;
 }
 
-/** A gradient for each argument: null or undefined for none. */
+/** A gradient for each argument; null or undefined if it has none. */
 export type Gradients = readonly (Tensor | null | undefined)[];
 
-/** What {@link defineFunction} makes a function of. */
+/** The argument of {@link defineFunction}. */
 export interface FunctionDefinition<Arguments extends readonly unknown[], Output> {
-  /** For `gradFn` and errors. Default `'CustomFunction'`. */
+  /** Name in `gradFn` and error messages. Default `'CustomFunction'`. */
   name?: string;
-  /** Computes without gradients. Returns a tensor, or an array of tensors. */
+  /** Runs without recording gradients. Returns a tensor or an array of tensors. */
   forward(context: FunctionContext, ...args: Arguments): Output;
   /**
-   * Takes a gradient for each output (null where there is none) and returns one for each argument
-   * of `forward`, or the gradient itself where there is one argument.
+   * Receives a gradient for each output (null if it has none) and returns one for each argument of
+   * `forward`, or just the gradient if there is one argument.
    */
   backward(context: FunctionContext, ...gradients: (Tensor | null)[]): Gradients | Tensor | null;
 }
 
-/** A hook that can be taken away again. */
+/** A handle to remove a hook. */
 export interface RemovableHook {
-  /** Harmless when repeated. */
+  /** Removes the hook; has no effect if called again. */
   remove(): void;
 }
 
 /**
- * A function with its own backward, as `torch.autograd.Function`:
+ * Defines a function with its own backward, like `torch.autograd.Function`:
  *
  * ```ts
  * const cube = defineFunction({
@@ -62,11 +62,10 @@ export interface RemovableHook {
  * const y = cube(x);
  * ```
  *
- * `backward` runs on the event loop's thread, also in `backwardAsync`. With `createGraph` it is
- * differentiated in turn, unless it uses a saved output: that is an error then, since its history
- * is not kept.
+ * `backward` runs on the main thread of the event loop, also in `backwardAsync`. With `createGraph` it
+ * is differentiated as well; this throws if it uses a saved output, whose history is not kept.
  *
- * @throws TypeError for a definition without `forward` and `backward`
+ * @throws TypeError if `definition` does not have `forward` and `backward`
  */
 export function defineFunction<
   Arguments extends readonly unknown[],
@@ -94,7 +93,7 @@ export function defineFunction<
     }
     context.close(outputs);
     const inputs = args.filter((_, index) => needsGradient[index]) as Tensor[];
-    // Not the arguments themselves: the graph would hold them, and they may be disposed of.
+    // Only shapes: the graph would hold the arguments themselves, which may be disposed of.
     const shapes = args.map((value) => (isTensor(value) ? value.shape : null));
     const callback: GradientCallback = (gradients) =>
       inScope(gradients, () => {
@@ -111,8 +110,8 @@ export function defineFunction<
 }
 
 /**
- * Calls `hook` with the gradient of `tensor` in every backward pass; what it returns takes the
- * gradient's place. It runs on the event loop's thread, also in `backwardAsync`.
+ * Calls `hook` with the gradient of `tensor` in every backward pass; if it returns a tensor, that
+ * replaces the gradient. It runs on the main thread of the event loop, also in `backwardAsync`.
  *
  * @throws TypeError if the tensor does not require gradients
  */
@@ -144,7 +143,7 @@ export function registerGradientHook(
   };
 }
 
-/** Tensors that the work leaves behind, and the gradients given, go once native code has read. */
+/** Runs `work` in a scope that is disposed of, with the gradients, once native code has read them. */
 function inScope(
   gradients: (Tensor | null)[],
   work: () => Gradients,
@@ -163,7 +162,7 @@ class Context implements FunctionContext {
   readonly needsGradient: readonly boolean[];
   readonly state: Record<string, unknown> = {};
   readonly #saved: Tensor[] = [];
-  /** How often each saved tensor had been written to when it was saved. */
+  /** The version of each saved tensor when it was saved: how often it had been written to. */
   readonly #versions: unknown[] = [];
   #closed = false;
   #hasSavedOutput = false;
@@ -187,7 +186,7 @@ class Context implements FunctionContext {
     return this.#saved;
   }
 
-  /** Puts handles of its own in the place of the caller's, which the caller may dispose of. */
+  /** Replaces the caller's tensors, which may be disposed of, by aliases. */
   close(outputs: readonly Tensor[]): void {
     this.#closed = true;
     this.#hasSavedOutput = this.#saved.some((tensor) => outputs.includes(tensor));
@@ -196,14 +195,14 @@ class Context implements FunctionContext {
     });
   }
 
-  /** A gradient from values that have changed since would be wrong, and nobody would notice. */
+  /** Gradients computed from values that have changed since would be wrong without any error. */
   checkUnchanged(name: string): void {
     this.#saved.forEach((tensor, index) => {
       const [before, now] = [this.#versions[index], call('aten::_version', tensor)];
       if (before === now) return;
       throw new TypeError(
         `${name}: saved tensor ${index} was modified by an in-place operation after forward ` +
-          `(version ${String(now)}, saved at ${String(before)}); save a clone, or do not write to it`,
+          `(version ${String(now)}, saved at ${String(before)}); save a clone, or do not modify it`,
       );
     });
   }
@@ -212,7 +211,7 @@ class Context implements FunctionContext {
     if (this.#hasSavedOutput && isGradEnabled()) {
       throw new TypeError(
         `${name}: backward with createGraph needs the history of a saved output, which is not ` +
-          'kept; compute it anew from a saved input',
+          'kept; recompute it from a saved input',
       );
     }
   }
@@ -229,7 +228,7 @@ function checkOutputs(name: string, output: unknown): Tensor[] {
   for (const tensor of outputs) {
     if (!isTensor(tensor)) {
       throw new TypeError(
-        `${name}: forward must return a Tensor or an array of them, got ${describe(tensor)}`,
+        `${name}: forward must return a Tensor or an array of Tensors, got ${describe(tensor)}`,
       );
     }
   }
@@ -257,11 +256,11 @@ function checkGradients(
       );
     }
     if (shape === null) {
-      throw new TypeError(`${name}: argument ${index} is no Tensor and can have no gradient`);
+      throw new TypeError(`${name}: argument ${index} is not a Tensor and cannot have a gradient`);
     }
     if (formatShape(gradient.shape) !== formatShape(shape)) {
       throw new RangeError(
-        `${name}: gradient ${index} has shape ${formatShape(gradient.shape)}, its argument ` +
+        `${name}: gradient ${index} has shape ${formatShape(gradient.shape)}, but its argument has ` +
           formatShape(shape),
       );
     }

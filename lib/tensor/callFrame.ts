@@ -1,14 +1,14 @@
 /**
- * The fast way into an op: arguments that are tensors, numbers, booleans or null are written into
- * memory that native code reads (`native/bind/call_frame.h`), where each Node-API call for an
- * argument or a result would cost as much as a good part of a small op.
+ * The fast path for calling an op: arguments that are tensors, numbers, booleans or null are written
+ * to memory that native code reads (`native/bind/call_frame.h`), because a Node-API call for each
+ * argument and result would take a significant part of the time of a small op.
  */
 import type { BoundOp } from './native.js';
 import { slotOf } from './slot.js';
 
-const mostArguments = 15;
+const maxArguments = 15;
 
-// The same numbers as in native/bind/call_frame.h.
+// Must match native/bind/call_frame.h.
 const kindEnd = 0;
 const kindOmitted = 1;
 const kindNull = 2;
@@ -22,16 +22,16 @@ const resultFirstArgument = -2;
 let values = new Float64Array(0);
 let kinds = new Uint8Array(0);
 
-/** Takes the memory that native code reads. @internal */
+/** Sets the memory that native code reads. @internal */
 export function shareCallFrame(buffer: ArrayBuffer): void {
-  values = new Float64Array(buffer, 0, mostArguments + 1);
-  kinds = new Uint8Array(buffer, values.byteLength, mostArguments + 1);
+  values = new Float64Array(buffer, 0, maxArguments + 1);
+  kinds = new Uint8Array(buffer, values.byteLength, maxArguments + 1);
 }
 
-/** Writes arguments into the frame; false where one is of another kind. */
+/** Writes arguments to the frame; returns false if one is of another kind. */
 function writeArguments(args: readonly unknown[]): boolean {
   const count = args.length;
-  if (count > mostArguments) return false;
+  if (count > maxArguments) return false;
   for (let index = 0; index < count; index++) {
     const value = args[index];
     if (typeof value === 'object' && value !== null) {
@@ -57,7 +57,7 @@ function writeArguments(args: readonly unknown[]): boolean {
   return true;
 }
 
-/** Calls an op, through the frame if the op and the arguments allow it. @internal */
+/** Calls an op, using the frame if op and arguments allow it. @internal */
 export function callBound(
   op: BoundOp,
   args: readonly unknown[],

@@ -1,7 +1,7 @@
 /**
- * Argument checks of the typed API. Kinds are checked before the native call. Shapes are checked
- * by libtorch itself, which refuses wrong ones safely: only when it did, {@link explained} works
- * out an error that names the parameter, so that calls that succeed cost nothing more.
+ * Argument checks of the typed API. Types are checked before the native call. Shapes are checked by
+ * libtorch, which rejects wrong ones safely; only then {@link explained} looks for an error that
+ * names the parameter, so successful calls have no extra cost.
  */
 import { TorchError } from '../runtime/errors.js';
 import { checkInteger, describe } from '../runtime/arguments.js';
@@ -12,11 +12,11 @@ import type { Tensor } from './tensor.js';
 
 /**
  * A single number as an operand. Integer-valued numbers and bigints are integers, so that
- * `ints.mul(2)` stays an integer tensor; `float(2)` forces a floating one.
+ * `ints.mul(2)` stays an integer tensor; `float(2)` forces a floating-point number.
  */
 export type Scalar = number | bigint | boolean | FloatScalar;
 
-/** `[2, 3]`, as messages write shapes. */
+/** Formats a shape for messages: `[2, 3]`. */
 export function formatShape(shape: readonly number[]): string {
   return `[${shape.join(', ')}]`;
 }
@@ -25,7 +25,7 @@ export function formatShape(shape: readonly number[]): string {
 export function checkTensor(owner: string, name: string, value: unknown): asserts value is Tensor {
   if (!isTensor(value)) {
     throw new TypeError(
-      `${owner}: ${name} must be a Tensor, got ${describe(value)}; make one with tensor(…)`,
+      `${owner}: ${name} must be a Tensor, got ${describe(value)}; create one with tensor(…)`,
     );
   }
 }
@@ -36,7 +36,7 @@ export function checkTensors(owner: string, name: string, value: unknown): reado
     throw new TypeError(`${owner}: ${name} must be an array of Tensors, got ${describe(value)}`);
   }
   if (value.length === 0) throw new RangeError(`${owner}: ${name} must not be empty`);
-  // A copy: holes become undefined and are refused, and what was checked stays what it is.
+  // A copy, in which holes are undefined and rejected, and which cannot change after the check.
   return Array.from(value, (item: unknown, index) => {
     checkTensor(owner, `${name}[${index}]`, item);
     return item;
@@ -76,7 +76,7 @@ function checkInt64(owner: string, name: string, value: bigint): void {
   }
 }
 
-/** Any integer, negative ones too: a dimension, an index. @throws TypeError, RangeError */
+/** Any integer, such as a dimension or an index. @throws TypeError, RangeError */
 export function checkIndex(owner: string, name: string, value: unknown): number {
   return checkInteger(owner, name, value, Number.MIN_SAFE_INTEGER);
 }
@@ -89,14 +89,14 @@ export function checkDims(owner: string, name: string, value: unknown): readonly
       `${owner}: ${name} must be an integer or an array of integers, got ${describe(value)}`,
     );
   }
-  // Not `map`, which passes over holes.
+  // Not `map`, which skips holes.
   return Array.from(value, (dim, index) => checkIndex(owner, `${name}[${index}]`, dim));
 }
 
 /**
  * Checks a shape, given as one number or an array; returns it as an array.
  *
- * @param minimum -1 where one size may be left open, else 0
+ * @param minimum -1 if one size may be inferred, else 0
  * @throws TypeError, RangeError
  */
 export function checkShape(owner: string, value: unknown, minimum: -1 | 0 = 0): readonly number[] {
@@ -115,14 +115,14 @@ export function checkShape(owner: string, value: unknown, minimum: -1 | 0 = 0): 
   return shape;
 }
 
-/** How many elements a shape has; an empty one has 1. */
+/** The number of elements of a shape; 1 for `[]`. */
 export function elementCount(shape: readonly number[]): number {
   return shape.reduce((count, size) => count * size, 1);
 }
 
-/** @throws RangeError unless `dim` counts one of `ndim` dimensions, from the end if negative */
+/** @throws RangeError unless `dim` is one of `ndim` dimensions, counted from the end if negative */
 export function checkDimRange(owner: string, name: string, dim: number, ndim: number): void {
-  // libtorch lets a 0-dim tensor be addressed as if it had one dimension.
+  // libtorch treats a 0-dim tensor as if it had one dimension.
   const count = Math.max(ndim, 1);
   if (dim < -count || dim >= count) {
     throw new RangeError(
@@ -149,7 +149,7 @@ export function checkBroadcast(
     if (sizeA !== sizeB && sizeA !== 1 && sizeB !== 1) {
       throw new RangeError(
         `${owner}: ${names[0]} ${formatShape(a)} and ${names[1]} ${formatShape(b)} cannot be ` +
-          `broadcast: dimension -${back} is ${sizeA} against ${sizeB}; ` +
+          `broadcast: dimension -${back} has sizes ${sizeA} and ${sizeB}; ` +
           'sizes must be equal or 1, counted from the last dimension',
       );
     }
@@ -183,17 +183,17 @@ export function checkMask(owner: string, name: string, mask: unknown): asserts m
   }
 }
 
-/** @throws TypeError when gradients are asked of a type that has none */
+/** @throws TypeError if tensors of this dtype cannot require gradients */
 export function checkCanRequireGrad(owner: string, dtype: DType): void {
   if (!isFloatingPoint(dtype)) {
     throw new TypeError(
-      `${owner}: only floating tensors can require gradients, this one is ${dtype}; ` +
+      `${owner}: only floating-point tensors can require gradients, this one is ${dtype}; ` +
         `convert it: to({ dtype: 'float32' })`,
     );
   }
 }
 
-const notOfArguments: ReadonlySet<string> = new Set([
+const otherCodes: ReadonlySet<string> = new Set([
   'ERR_CUDA_LOST',
   'ERR_CUDA_UNAVAILABLE',
   'ERR_DISPOSED',
@@ -201,14 +201,14 @@ const notOfArguments: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Runs a native call. When libtorch refuses its arguments, `explain` looks for the fault and
- * throws an error that names the parameter; if it finds none, libtorch's own error stands.
+ * Runs a native call. If libtorch rejects the arguments, `explain` looks for the cause and throws an
+ * error that names the parameter; if it does not throw, libtorch's error is thrown.
  */
 export function explained<T>(run: () => T, explain: () => void): T {
   try {
     return run();
   } catch (error) {
-    const isArgumentFault = error instanceof TorchError && !notOfArguments.has(error.code);
+    const isArgumentFault = error instanceof TorchError && !otherCodes.has(error.code);
     if (isArgumentFault) explain();
     throw error;
   }

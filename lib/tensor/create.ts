@@ -1,4 +1,4 @@
-/** Functions that make tensors. Their options are the same everywhere: {@link CreateOptions}. */
+/** Functions that create tensors. All have the same options, {@link CreateOptions}. */
 import {
   checkBoolean,
   checkInteger,
@@ -25,13 +25,13 @@ import type { Tensor } from './tensor.js';
 
 export { cat, stack } from './join.js';
 
-/** Options of all functions that make tensors. */
+/** Options of all functions that create tensors. */
 export interface CreateOptions {
-  /** Element type. The default stands with each function. */
+  /** Element type. The default depends on the function. */
   dtype?: DType;
   /** `'cpu'`, `'cuda'`, `'cuda:1'` or `'auto'`. Default `'cpu'`. */
   device?: DeviceChoice;
-  /** Whether gradients are recorded. Default false; floating types only. */
+  /** Whether gradients are recorded. Default false; only for floating-point types. */
   requiresGrad?: boolean;
 }
 
@@ -46,7 +46,7 @@ export type Shape = number | readonly number[];
 
 const createKeys = ['dtype', 'device', 'requiresGrad'];
 
-/** Checks the common options and lays them out as the schema's named arguments. */
+/** Checks the common options and returns them as named arguments of the schema. */
 function layout(owner: string, options: CreateOptions, fallback: DType | null) {
   checkOptions(owner, options, createKeys);
   const { dtype, requiresGrad = false } = options;
@@ -69,14 +69,14 @@ function finished(owner: string, made: Tensor, options: CreateOptions): Tensor {
 }
 
 /**
- * A tensor with a copy of `data`.
+ * Creates a tensor with a copy of `data`.
  *
  * Nested arrays: the dtype is float32 for numbers, bool if every leaf is a boolean, int64 if every
  * leaf is a bigint, or `dtype`; numbers in integer tensors must be integers in range. Typed arrays
- * keep their kind (`Float64Array` → float64, `BigInt64Array` → int64, `Uint8Array` → uint8), or
+ * keep their type (`Float64Array` → float64, `BigInt64Array` → int64, `Uint8Array` → uint8), or
  * are converted to `dtype` as by {@link Tensor.to}.
  *
- * @throws TypeError, RangeError naming the element: `data[1] has 3 elements, data[0] has 2`
+ * @throws TypeError, RangeError that names the element: `data[1] has 3 elements, data[0] has 2`
  */
 export function tensor(
   data: ReadonlyNestedArray | TensorSource,
@@ -89,7 +89,7 @@ export function tensor(
     options.device === undefined ? undefined : checkDevice('tensor', 'device', options.device);
   checkBoolean('tensor', 'requiresGrad', requiresGrad);
   if (isTensor(data)) {
-    throw new TypeError('tensor: data is a Tensor already; copy it with clone() or to()');
+    throw new TypeError('tensor: data is already a Tensor; copy it with clone() or to()');
   }
   const made = ArrayBuffer.isView(data)
     ? fromTypedArray(data, options.shape)
@@ -124,7 +124,7 @@ function fromNested(data: ReadonlyNestedArray, options: TensorOptions): Tensor {
   return native().fromBytes(flat.values, flat.shape, flat.dtype);
 }
 
-/** `made` as `dtype` on `device`; the first tensor is given back when another takes its place. */
+/** `made` as `dtype` on `device`; disposes of the original if it was converted. */
 function converted(made: Tensor, dtype?: DType, device?: Device): Tensor {
   const sameType = dtype === undefined || dtype === made.dtype;
   if (sameType && (device === undefined || device === 'cpu')) return made;
@@ -139,10 +139,10 @@ function converted(made: Tensor, dtype?: DType, device?: Device): Tensor {
 }
 
 /**
- * A tensor with a copy of raw little-endian bytes in row-major order, as {@link Tensor.bytes}
- * gives them and safetensors stores them. For bool every non-zero byte is true.
+ * Creates a tensor with a copy of raw little-endian bytes in row-major order, as returned by
+ * {@link Tensor.bytes} and stored in safetensors files. For bool, every non-zero byte is true.
  *
- * @throws RangeError when the number of bytes does not fit the shape
+ * @throws RangeError if the number of bytes does not match the shape
  */
 export function fromBytes(
   bytes: ArrayBufferView | ArrayBuffer,
@@ -165,7 +165,7 @@ export function fromBytes(
     );
   }
   if (dtype !== 'bool') return native().fromBytes(view, sizes, dtype);
-  // Bytes other than 0 and 1 would be no valid bools for native code.
+  // Bytes other than 0 and 1 are not valid bools for native code.
   const raw = native().fromBytes(view, sizes, 'uint8');
   try {
     return raw.ne(0);
@@ -175,10 +175,10 @@ export function fromBytes(
 }
 
 /**
- * Filled with 0. Default dtype float32.
+ * A tensor filled with 0. Default dtype float32.
  *
- * @throws TypeError, RangeError for a shape or option that is none; TorchError
- *   ERR_CUDA_UNAVAILABLE, ERR_OUT_OF_MEMORY
+ * @throws TypeError, RangeError for an invalid shape or option; TorchError ERR_CUDA_UNAVAILABLE,
+ *   ERR_OUT_OF_MEMORY
  */
 export function zeros(shape: Shape, options: CreateOptions = {}): Tensor {
   const sizes = checkShape('zeros', shape);
@@ -186,21 +186,21 @@ export function zeros(shape: Shape, options: CreateOptions = {}): Tensor {
   return finished('zeros', callTensor('aten::zeros', sizes, named), options);
 }
 
-/** Filled with 1. Default dtype float32. */
+/** A tensor filled with 1. Default dtype float32. */
 export function ones(shape: Shape, options: CreateOptions = {}): Tensor {
   const sizes = checkShape('ones', shape);
   const named = layout('ones', options, 'float32');
   return finished('ones', callTensor('aten::ones', sizes, named), options);
 }
 
-/** With whatever the memory holds. Default dtype float32. */
+/** A tensor with uninitialized memory. Default dtype float32. */
 export function empty(shape: Shape, options: CreateOptions = {}): Tensor {
   const sizes = checkShape('empty', shape);
   const named = layout('empty', options, 'float32');
   return finished('empty', callTensor('aten::empty.memory_format', sizes, named), options);
 }
 
-/** Filled with `value`. Default dtype float32 for a number, int64 for a bigint, bool for a boolean. */
+/** A tensor filled with `value`. Default dtype: float32 (number), int64 (bigint), bool (boolean). */
 export function full(shape: Shape, value: Scalar, options: CreateOptions = {}): Tensor {
   const sizes = checkShape('full', shape);
   checkScalar('full', 'value', value);
@@ -210,8 +210,8 @@ export function full(shape: Shape, value: Scalar, options: CreateOptions = {}): 
 }
 
 /**
- * `start`, `start + step`, … below `end`. Default dtype int64 if all three are integers, else
- * float32, as in PyTorch. `arange(end)`, `arange(start, end)`, `arange(start, end, step)`.
+ * The numbers `start`, `start + step`, … below `end`. Default dtype int64 if all three are integers,
+ * else float32, as in PyTorch. `arange(end)`, `arange(start, end)`, `arange(start, end, step)`.
  */
 export function arange(end: Scalar, options?: CreateOptions): Tensor;
 export function arange(start: Scalar, end: Scalar, options?: CreateOptions): Tensor;
@@ -225,7 +225,7 @@ export function arange(...args: (Scalar | CreateOptions | undefined)[]): Tensor 
   }
   if (numbers.length < 1 || numbers.length > 3) {
     throw new TypeError(
-      `arange: give (end), (start, end) or (start, end, step), got ${numbers.length} numbers`,
+      `arange: pass (end), (start, end) or (start, end, step), got ${numbers.length} numbers`,
     );
   }
   const [start, end, step] = (
@@ -251,7 +251,7 @@ function checkArangeRange(start: number, end: number, step: number): void {
   }
   if (step === 0) throw new RangeError('arange: step must not be 0');
   if ((end - start) / step < 0) {
-    throw new RangeError(`arange: step ${step} does not lead from ${start} to ${end}`);
+    throw new RangeError(`arange: step ${step} has the wrong sign to get from ${start} to ${end}`);
   }
 }
 
@@ -259,7 +259,7 @@ function numberOf(value: Scalar): number {
   return Number(value instanceof FloatScalar ? value.value : value);
 }
 
-/** `steps` numbers from `start` to `end`, both included. Default dtype float32. */
+/** `steps` evenly spaced numbers from `start` to `end`, inclusive. Default dtype float32. */
 export function linspace(
   start: number,
   end: number,
@@ -273,7 +273,7 @@ export function linspace(
   return finished('linspace', callTensor('aten::linspace', start, end, steps, named), options);
 }
 
-/** Identity matrix `[rows, columns]`. Default: square, dtype float32. */
+/** The identity matrix `[rows, columns]`; `columns` defaults to `rows`. Default dtype float32. */
 export function eye(rows: number, columns = rows, options: CreateOptions = {}): Tensor {
   checkInteger('eye', 'rows', rows, 0);
   checkInteger('eye', 'columns', columns, 0);
@@ -281,21 +281,21 @@ export function eye(rows: number, columns = rows, options: CreateOptions = {}): 
   return finished('eye', callTensor('aten::eye.m', rows, columns, named), options);
 }
 
-/** Uniform in [0, 1), from the environment's generator. Default dtype float32. */
+/** Uniform random numbers in [0, 1), from the environment's generator. Default dtype float32. */
 export function rand(shape: Shape, options: CreateOptions = {}): Tensor {
   const sizes = checkShape('rand', shape);
   const named = layout('rand', options, 'float32');
   return finished('rand', callTensor('aten::rand.generator', sizes, named), options);
 }
 
-/** Normal with mean 0 and deviation 1, from the environment's generator. Default dtype float32. */
+/** Standard normal random numbers, from the environment's generator. Default dtype float32. */
 export function randn(shape: Shape, options: CreateOptions = {}): Tensor {
   const sizes = checkShape('randn', shape);
   const named = layout('randn', options, 'float32');
   return finished('randn', callTensor('aten::randn.generator', sizes, named), options);
 }
 
-/** Integers from `low` up to, not including, `high`. Default dtype int64. */
+/** Random integers from `low` up to, but not including, `high`. Default dtype int64. */
 export function randint(
   low: number,
   high: number,
@@ -320,33 +320,33 @@ export function randperm(n: number, options: CreateOptions = {}): Tensor {
   return finished('randperm', callTensor('aten::randperm.generator', n, named), options);
 }
 
-/** Filled with 0, with `like`'s shape, dtype and device unless options say otherwise. */
+/** A tensor filled with 0; shape, and by default dtype and device, are those of `like`. */
 export function zerosLike(like: Tensor, options: CreateOptions = {}): Tensor {
   return filledLike('zerosLike', 'aten::zeros_like', like, options);
 }
 
-/** Filled with 1, with `like`'s shape, dtype and device unless options say otherwise. */
+/** A tensor filled with 1; shape, and by default dtype and device, are those of `like`. */
 export function onesLike(like: Tensor, options: CreateOptions = {}): Tensor {
   return filledLike('onesLike', 'aten::ones_like', like, options);
 }
 
-/** Filled with `value`, with `like`'s shape, dtype and device unless options say otherwise. */
+/** A tensor filled with `value`; shape, and by default dtype and device, are those of `like`. */
 export function fullLike(like: Tensor, value: Scalar, options: CreateOptions = {}): Tensor {
   checkScalar('fullLike', 'value', value);
   return filledLike('fullLike', 'aten::full_like', like, options, value);
 }
 
-/** With whatever the memory holds, with `like`'s shape, dtype and device unless options differ. */
+/** An uninitialized tensor; shape, and by default dtype and device, are those of `like`. */
 export function emptyLike(like: Tensor, options: CreateOptions = {}): Tensor {
   return filledLike('emptyLike', 'aten::empty_like', like, options);
 }
 
-/** Uniform in [0, 1), with `like`'s shape, dtype and device unless options say otherwise. */
+/** Uniform random numbers in [0, 1); shape, and by default dtype and device, are those of `like`. */
 export function randLike(like: Tensor, options: CreateOptions = {}): Tensor {
   return filledLike('randLike', 'aten::rand_like.generator', like, options);
 }
 
-/** Normal (mean 0, deviation 1), with `like`'s shape, dtype and device unless options differ. */
+/** Standard normal random numbers; shape, and by default dtype and device, are those of `like`. */
 export function randnLike(like: Tensor, options: CreateOptions = {}): Tensor {
   return filledLike('randnLike', 'aten::randn_like.generator', like, options);
 }

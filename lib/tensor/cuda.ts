@@ -1,4 +1,4 @@
-/** What can be asked and set of GPUs. */
+/** Information about GPUs and settings for them. */
 import { ownPlatform } from '../runtime/native/platform.js';
 import { checkChoice } from '../runtime/arguments.js';
 import { cudaState } from './cudaState.js';
@@ -7,37 +7,37 @@ import { native } from './dispatch.js';
 
 /** Memory of a GPU, in bytes. */
 export interface CudaMemory {
-  /** What the driver has left, for all processes. */
+  /** Free memory, for all processes. */
   readonly free: number;
-  /** What the GPU has. */
+  /** Total memory of the GPU. */
   readonly total: number;
-  /** What tensors of this process hold. */
+  /** Memory used by tensors of this process. */
   readonly allocated: number;
-  /** What libtorch holds for this process, `allocated` included; the rest is kept for next time. */
+  /** Memory that libtorch holds for this process: `allocated`, and memory cached for reuse. */
   readonly reserved: number;
-  /** The most that `allocated` has been since the start or `cuda.resetPeakMemory`. */
+  /** Maximum of `allocated` since the start or `cuda.resetPeakMemory`. */
   readonly peakAllocated: number;
-  /** The most that `reserved` has been since then. */
+  /** Maximum of `reserved` since the start or `cuda.resetPeakMemory`. */
   readonly peakReserved: number;
 }
 
 /**
  * How products of float32 matrices are computed on a GPU: `'highest'` in float32, `'high'` in TF32,
- * which has 10 bits of mantissa in place of 23 and is several times as fast.
+ * which has 10 instead of 23 mantissa bits and is several times as fast.
  */
 export type Float32Precision = 'highest' | 'high';
 
 const precisions: readonly string[] = ['highest', 'high'];
 
 /**
- * The GPUs of this process. Where there are none, nothing is printed and nothing fails:
- * `isAvailable()` is false. A `device` is `'cuda'`, `'cuda:1'` or the number of a GPU, by default
- * the first one; the functions that take it throw
+ * The GPUs of this process. If there are none, `isAvailable()` is false and nothing is printed. A
+ * `device` is `'cuda'`, `'cuda:1'` or the index of a GPU, by default the first one; functions with
+ * this parameter throw
  *
- * - TorchError ERR_CUDA_UNAVAILABLE, with the reason, when no GPU can be used;
- * - RangeError when there are fewer GPUs, TypeError when it is no device of CUDA.
+ * - TorchError ERR_CUDA_UNAVAILABLE, with the reason, if no GPU can be used;
+ * - RangeError if there are fewer GPUs; TypeError if it is not a CUDA device.
  *
- * All of them load libtorch, if nothing has yet, and throw what that throws.
+ * All functions load libtorch if it is not loaded yet, and may throw the errors of loading it.
  */
 export const cuda = {
   /** Whether a GPU can be used. */
@@ -45,40 +45,40 @@ export const cuda = {
     return cudaState().devices > 0;
   },
 
-  /** Why no GPU can be used, such as `'this libtorch is a CPU build'`; null when one can. */
+  /** Why no GPU can be used, such as `'this libtorch is a CPU build'`; null if one can. */
   unavailableReason(): string | null {
     return cudaState().reason;
   },
 
-  /** How many GPUs this process sees; `CUDA_VISIBLE_DEVICES` hides some from it. 0 without CUDA. */
+  /** Number of GPUs that are visible to this process (see `CUDA_VISIBLE_DEVICES`); 0 without CUDA. */
   deviceCount(): number {
     return cudaState().devices;
   },
 
-  /** What NVIDIA calls the GPU: `'NVIDIA H200'`. */
+  /** Name of the GPU: `'NVIDIA H200'`. */
   name(device?: Device | number): string {
     return deviceFacts('cuda.name', device).name;
   },
 
-  /** Its compute capability, `[9, 0]` for an H200: what kinds of instructions it has. */
+  /** Compute capability of the GPU: `[9, 0]` for an H200. */
   capability(device?: Device | number): readonly [major: number, minor: number] {
     const { major, minor } = deviceFacts('cuda.capability', device);
     return [major, minor];
   },
 
-  /** How much memory there is and who has it; see {@link CudaMemory}. */
+  /** Memory usage of the GPU; see {@link CudaMemory}. */
   memory(device?: Device | number): CudaMemory {
     return native().cudaMemory(gpuIndex('cuda.memory', device));
   },
 
-  /** Makes the peaks of {@link CudaMemory} start anew from what is held now. */
+  /** Resets the peaks of {@link CudaMemory} to the current values. */
   resetPeakMemory(device?: Device | number): void {
     native().cudaResetPeakMemory(gpuIndex('cuda.resetPeakMemory', device));
   },
 
   /**
-   * Gives the memory back that libtorch keeps for later tensors, on all GPUs, so that other
-   * processes can have it. This process gains nothing by it.
+   * Releases the memory that libtorch caches for later tensors, on all GPUs, so that other processes
+   * can use it. This process does not benefit.
    */
   emptyCache(): void {
     needCuda('cuda.emptyCache');
@@ -86,14 +86,14 @@ export const cuda = {
   },
 
   /**
-   * Waits until the GPU has done all that it was given. Needed to measure times, and before reading
-   * a copy that was made with `nonBlocking`; `data()` and `item()` wait by themselves.
+   * Waits until the GPU has finished all queued work. Needed to measure times, and before reading a
+   * copy made with `nonBlocking`; `data()` and `item()` wait automatically.
    */
   synchronize(device?: Device | number): void {
     native().cudaSynchronize(gpuIndex('cuda.synchronize', device));
   },
 
-  /** {@link cuda.synchronize} off the event loop, after the asynchronous calls made before. */
+  /** {@link cuda.synchronize} off the event loop, after all earlier asynchronous calls. */
   async synchronizeAsync(device?: Device | number): Promise<void> {
     await native().cudaSynchronizeAsync(gpuIndex('cuda.synchronizeAsync', device));
   },
@@ -104,10 +104,10 @@ export const cuda = {
   },
 
   /**
-   * Sets it, for the whole process. `'highest'` is the default, as in PyTorch. It changes nothing on
-   * the CPU, and may be set where there is no GPU.
+   * Sets the precision for the whole process. `'highest'` is the default, as in PyTorch. It has no
+   * effect on the CPU, and may be set without a GPU.
    *
-   * @throws TypeError for another word
+   * @throws TypeError for any other value
    */
   setFloat32Precision(precision: Float32Precision): void {
     checkChoice('cuda.setFloat32Precision', 'precision', precision, precisions);
@@ -117,6 +117,6 @@ export const cuda = {
 
 function deviceFacts(owner: string, device: Device | number | undefined) {
   const index = gpuIndex(owner, device);
-  // A system that CUDA does not exist on has no GPU either.
+  // gpuIndex has found a GPU, so this platform has a CUDA driver.
   return native().cudaDeviceFacts(index, ownPlatform.libraries.cudaDriver as string);
 }

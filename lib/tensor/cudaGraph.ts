@@ -1,23 +1,23 @@
-/** Recorded work of a GPU: CUDA graphs. */
+/** CUDA graphs. */
 import { gpuIndex, type Device } from './device.js';
 import { call, native } from './dispatch.js';
 
-/** Work that was recorded and can be done again, on the same memory. @internal */
+/** Recorded work that can be replayed on the same memory. @internal */
 export interface RecordedWork {
-  /** Queues all of it, on the tensors that it was recorded with. */
+  /** Queues the work, on the tensors with which it was recorded. */
   replay(): void;
   /** Frees its memory. */
   dispose(): void;
 }
 
-/** Records what `work` gives to a device; nothing of it is done yet. @internal */
+/** Records the GPU work that `work` queues, without running it. @internal */
 export type Recorder = (device: Device, work: () => void) => RecordedWork;
 
 /**
- * Records a CUDA graph. `work` must be synchronous, wait for nothing, and make all its tensors
- * itself or be given ones that stay.
+ * Records a CUDA graph. `work` must be synchronous and must not wait for the GPU. Tensors that it
+ * does not create itself must stay alive as long as the graph.
  *
- * @throws whatever `work` throws, and ERR_NATIVE for what cannot be recorded
+ * @throws the errors of `work`, and ERR_NATIVE for operations that cannot be recorded
  * @internal
  */
 export const recordGraph: Recorder = (device, work) => {
@@ -35,7 +35,7 @@ export const recordGraph: Recorder = (device, work) => {
   };
 };
 
-/** Whether the library with our CUDA kernels, which records graphs, is open. @internal */
+/** Whether the library with our CUDA kernels, which records graphs, is loaded. @internal */
 export function canRecordGraphs(): boolean {
   return native().overloads('torchformer_graph::begin').length > 0;
 }

@@ -1,20 +1,20 @@
-/** Whether this process can use a GPU; if not, why, and what to do. */
+/** Whether this process can use a GPU; if not, the reason and the fix. */
 import { loadedRuntime } from '../runtime/native/load.js';
 import { native } from './dispatch.js';
 
-/** What is known of CUDA in this process. It never changes: libtorch counts the GPUs once. */
+/** The state of CUDA in this process. It never changes: libtorch counts the GPUs once. */
 export interface CudaState {
-  /** How many GPUs there are. */
+  /** Number of GPUs. */
   readonly devices: number;
-  /** Why none can be used; null when one can. */
+  /** Why none can be used; null if one can. */
   readonly reason: string | null;
-  /** What to do about it; null when there is nothing. */
+  /** The fix; null if there is none. */
   readonly wayOut: string | null;
 }
 
 let state: CudaState | undefined;
 
-/** Asks at the first call. @throws TorchError when libtorch cannot be loaded */
+/** Determined at the first call. @throws TorchError if libtorch cannot be loaded */
 export function cudaState(): CudaState {
   state ??= ask();
   return state;
@@ -29,7 +29,7 @@ function ask(): CudaState {
       devices,
       reason: problem ?? 'the CUDA library finds no GPU',
       wayOut:
-        'Look at the driver and its GPUs with `nvidia-smi`, and at CUDA_VISIBLE_DEVICES, which hides some.',
+        'Check the driver and its GPUs with `nvidia-smi`, and CUDA_VISIBLE_DEVICES, which may hide GPUs.',
     };
   }
   return { devices, reason: decision.reason, wayOut: decision.fix };

@@ -1,27 +1,27 @@
-/** Device names: what they mean here, and what to say when there is no such device. */
+/** Device names: their meaning, and the errors if there is no such device. */
 import { cudaState } from './cudaState.js';
 import { TorchError } from '../runtime/errors.js';
 import { describe } from '../runtime/arguments.js';
 
-/** Where a tensor lives: `'cpu'`, or a GPU; `'cuda'` is `'cuda:0'`. */
+/** The device of a tensor: `'cpu'` or a GPU; `'cuda'` is `'cuda:0'`. */
 export type Device = 'cpu' | 'cuda' | `cuda:${number}`;
 
-/** What options take: a {@link Device}, or `'auto'` for the first GPU if one can be used, else the CPU. */
+/** The device in options: a {@link Device}, or `'auto'` for the first usable GPU, or else the CPU. */
 export type DeviceChoice = Device | 'auto';
 
-/** What a device name looks like, for messages. */
+/** The valid device names, for messages. */
 export const deviceNames = "'auto', 'cpu', 'cuda' or 'cuda:<number>'";
 
-/** Whether it is the name of a device, be there one or not. */
+/** Whether `value` is a valid device name, whether or not the device exists. */
 export function isDeviceName(value: unknown): value is DeviceChoice {
   return typeof value === 'string' && /^(auto|cpu|cuda(:\d{1,3})?)$/.test(value);
 }
 
 /**
- * Checks the choice of a device; returns the device as tensors name it, `'cpu'` or `'cuda:0'`.
+ * Checks the choice of a device; returns it as tensors report it, `'cpu'` or `'cuda:0'`.
  *
- * @throws TypeError when it is no device name; TorchError ERR_CUDA_UNAVAILABLE when no GPU can be
- *   used, with the reason; RangeError when there are fewer GPUs
+ * @throws TypeError if it is not a device name; TorchError ERR_CUDA_UNAVAILABLE, with the reason, if
+ *   no GPU can be used; RangeError if there are fewer GPUs
  */
 export function checkDevice(owner: string, name: string, value: unknown): Device {
   if (!isDeviceName(value)) {
@@ -37,9 +37,9 @@ export function checkDevice(owner: string, name: string, value: unknown): Device
 }
 
 /**
- * The number of a GPU from its device name or number; default the first.
+ * The index of a GPU from its device name or index; default: the first.
  *
- * @throws TypeError, RangeError for what is none; TorchError ERR_CUDA_UNAVAILABLE
+ * @throws TypeError, RangeError if it is not a GPU; TorchError ERR_CUDA_UNAVAILABLE
  */
 export function gpuIndex(owner: string, value: unknown): number {
   if (value === undefined) value = 'cuda:0';
@@ -55,7 +55,7 @@ export function gpuIndex(owner: string, value: unknown): number {
   return Number(device.slice('cuda:'.length));
 }
 
-/** @throws TorchError ERR_CUDA_UNAVAILABLE unless some GPU can be used */
+/** @throws TorchError ERR_CUDA_UNAVAILABLE unless a GPU can be used */
 export function needCuda(owner: string, asked = ''): void {
   const { devices, reason, wayOut } = cudaState();
   if (devices > 0) return;
@@ -66,8 +66,8 @@ export function needCuda(owner: string, asked = ''): void {
 }
 
 /**
- * @param devices how many GPUs there are
- * @throws RangeError for the number of a GPU beyond the last one. @internal
+ * @param devices number of GPUs
+ * @throws RangeError if there is no GPU with this index. @internal
  */
 export function checkGpuIndex(owner: string, asked: string, index: number, devices: number): void {
   if (index < devices) return;

@@ -1,5 +1,5 @@
 /**
- * Calls of dispatcher ops by name. Every computation of the package passes through here:
+ * Calls dispatcher ops by name. Every computation of the package passes through here:
  * TypeScript → `call` → native/bind → dispatcher → kernel.
  */
 import { AsyncResource } from 'node:async_hooks';
@@ -13,11 +13,11 @@ import { namingDevices } from './mixedDevices.js';
 import { makeTensor, slotOf, useFreeSlot } from './slot.js';
 import type { Tensor } from './tensor.js';
 
-/** A number that becomes a floating Scalar even if its value is an integer. */
+/** A number that becomes a floating-point Scalar even if its value is an integer. */
 export class FloatScalar {
   /** The number. */
   readonly value: number;
-  /** {@link float} makes one. @throws TypeError for anything but a number */
+  /** Use {@link float} to create one. @throws TypeError if `value` is not a number */
   constructor(value: number) {
     if (typeof value !== 'number') {
       throw new TypeError(`float: value must be a number, got ${describe(value)}`);
@@ -27,8 +27,8 @@ export class FloatScalar {
 }
 
 /**
- * Forces a JS number to a floating Scalar: `call('aten::mul.Scalar', ints, float(2))` gives floats,
- * as `ints * 2.0` does in Python, where plain `2` keeps integers.
+ * Forces a JS number to a floating-point Scalar: `call('aten::mul.Scalar', ints, float(2))` returns
+ * floats, like `ints * 2.0` in Python, where plain `2` keeps integers.
  */
 export function float(value: number): FloatScalar {
   return new FloatScalar(value);
@@ -36,14 +36,14 @@ export function float(value: number): FloatScalar {
 
 const shownWarnings = new Set<string>();
 
-/** A warning of libtorch's as a warning of Node's, once a text. */
+/** Emits a libtorch warning as a Node.js warning, once per text. */
 function warnOnce(message: string): void {
   if (shownWarnings.has(message)) return;
   shownWarnings.add(message);
   process.emitWarning(message, 'TorchWarning');
 }
 
-/** What native code does for a call later, in the call's async context: its scope among others. */
+/** Lets native code run callbacks of a call in its async context, which determines the scope. */
 function captureContext(): (call: () => void) => void {
   const resource = new AsyncResource('torchformer');
   return (call) => resource.runInAsyncScope(call);
@@ -51,7 +51,7 @@ function captureContext(): (call: () => void) => void {
 
 let addon: NativeAddon | undefined;
 
-/** The addon of this environment, loaded and initialized at first use. @internal */
+/** The addon of this environment, loaded and initialized on first use. @internal */
 export function native(): NativeAddon {
   if (addon === undefined) {
     const loaded = nativeAddon<Tensor>();
@@ -65,8 +65,9 @@ export function native(): NativeAddon {
     });
     shareCallFrame(frame);
     useFreeSlot((slot) => loaded.freeSlot(slot));
-    // On process.exit and after an uncaught error libtorch's static objects go while the native
-    // thread may still use them: it has to end first. No signal handler; those end at once.
+    // On process.exit and after an uncaught error, libtorch's static objects are destroyed while the
+    // native thread may still use them, so it must end first. Signals end the process at once and
+    // need no handler.
     process.once('exit', () => loaded.stopWorker());
     addon = loaded;
   }
@@ -101,32 +102,32 @@ function run(op: string, args: readonly unknown[]): unknown {
 }
 
 /**
- * Runs a dispatcher op now.
+ * Runs a dispatcher op synchronously.
  *
  * @param op `aten::add.Tensor`, `torchformer::layer_norm`, …; without overload the default one
- * @param args in schema order; a trailing plain object gives arguments by their schema names
+ * @param args in schema order; a trailing plain object passes arguments by their schema names
  * @returns tensors as {@link Tensor}, an undefined tensor as null, tuples and lists as arrays;
- *   an in-place or `out` result is the very Tensor that was passed in
- * @throws TorchError with the code of the fault
+ *   the result of an in-place or `out` op is the Tensor that was passed in
+ * @throws TorchError
  */
 export function call(op: string, ...args: unknown[]): unknown {
   return run(op, args);
 }
 
-/** {@link call} for ops with one tensor as result. */
+/** {@link call} for ops that return one tensor. */
 export function callTensor(op: string, ...args: unknown[]): Tensor {
   return run(op, args) as Tensor;
 }
 
-/** {@link call} for ops with a list or tuple of tensors as result. */
+/** {@link call} for ops that return a list or tuple of tensors. */
 export function callTensors(op: string, ...args: unknown[]): Tensor[] {
   return run(op, args) as Tensor[];
 }
 
 /**
  * Runs a dispatcher op off the event loop, on this environment's native thread; jobs run in the
- * order of the calls. The arguments are taken now (grad mode too): do not write to them before
- * the promise settles.
+ * order of the calls. Arguments and grad mode are captured at the call: do not modify the arguments
+ * before the promise settles.
  */
 export async function callAsync(op: string, ...args: unknown[]): Promise<unknown> {
   const bound = boundOp(op);
@@ -144,11 +145,11 @@ type OpNamespace = { readonly [name: string]: OpCall };
 
 const overloadNames = new Map<string, string[]>();
 
-/** Runs the first overload of `name` whose schema takes these arguments. */
+/** Runs the first overload of `name` whose schema accepts these arguments. */
 function callByKinds(name: string, args: unknown[]): unknown {
   let overloads = overloadNames.get(name);
   if (overloads === undefined) {
-    // The dispatcher goes through all its names for this.
+    // Cached, because the dispatcher searches all its names for this.
     overloads = native().overloads(name);
     overloadNames.set(name, overloads);
   }
@@ -158,7 +159,7 @@ function callByKinds(name: string, args: unknown[]): unknown {
     try {
       return call(overload === '' ? name : `${name}.${overload}`, ...args);
     } catch (error) {
-      // Only a refused argument moves on to the next overload: the op itself has not run then.
+      // Try the next overload only if an argument was rejected: the op itself has not run then.
       if (!(error instanceof TorchError) || error.code !== 'ERR_ARGUMENT') throw error;
       if (overloads.length === 1) throw error;
       reasons.push(error.message);
@@ -166,7 +167,7 @@ function callByKinds(name: string, args: unknown[]): unknown {
   }
   throw new TorchError(
     'ERR_ARGUMENT',
-    `${name}: no overload takes these arguments:\n  ${reasons.join('\n  ')}`,
+    `${name}: no overload accepts these arguments:\n  ${reasons.join('\n  ')}`,
   );
 }
 
@@ -201,19 +202,19 @@ function cachedProperties<T>(make: (name: string) => T): { readonly [name: strin
 }
 
 /**
- * Every registered op, raw: `ops.aten.relu(x)`, `ops.aten.softmax.int(x, -1)`.
- * Without overload name the first overload that takes the kinds of the arguments runs. Types are
- * made from the schemas; ops of other namespaces are called by {@link call}.
+ * All registered ops, for direct calls: `ops.aten.relu(x)`, `ops.aten.softmax.int(x, -1)`.
+ * Without an overload name, the first overload that accepts the types of the arguments runs. The
+ * TypeScript types are generated from the schemas; use {@link call} for ops of other namespaces.
  *
- * Only kinds and counts of the arguments are checked here. A few ATen ops crash the process on
- * malformed arguments (such as `_embedding_bag_dense_backward`, `_segment_reduce_backward`);
- * the typed API and `torchformer::*` check every shape first. What the numbers in a tensor on a GPU
- * are, `torchformer::*` do not look at, since that would wait for the GPU: rows that a table does not
- * have give NaN or are left out, but offsets of `packed_attention` beyond the rows read outside of
- * the tensors. Keep such offsets on the CPU, where they are checked, or check them first.
+ * Only types and number of the arguments are checked. A few ATen ops crash the process on malformed
+ * arguments (such as `_embedding_bag_dense_backward`, `_segment_reduce_backward`); the typed API and
+ * `torchformer::*` check all shapes first. `torchformer::*` do not check values in tensors on a GPU,
+ * since that would wait for the GPU: rows outside a table give NaN or are skipped, but offsets of
+ * `packed_attention` outside the rows read memory outside the tensors. Keep such offsets on the CPU,
+ * where they are checked, or check them first.
  */
 export const ops = cachedProperties(opNamespace) as unknown as {
-  /** PyTorch's own ops, by the names and overloads of their schemas. */
+  /** PyTorch's ops, by the names and overloads of their schemas. */
   readonly aten: AtenOps;
   /** The ops of this package: attention, norms, feed-forward, dropout. */
   readonly torchformer: TorchformerOps;

@@ -1,6 +1,6 @@
 /**
  * Element types: their names, sizes and the JS typed arrays that hold them.
- * Promotion between them is libtorch's own and has no copy here.
+ * Type promotion is done by libtorch and not reimplemented here.
  */
 import { describe } from '../runtime/arguments.js';
 import type { NativeDType } from './native.js';
@@ -8,11 +8,11 @@ import type { NativeDType } from './native.js';
 /** The element type of a tensor, by its PyTorch name. */
 export type DType = NativeDType;
 
-/** The typed arrays that {@link Tensor.data} gives back. */
+/** The typed arrays that {@link Tensor.data} returns. */
 export type TensorData =
   Float32Array | Float64Array | Int8Array | Int16Array | Int32Array | BigInt64Array | Uint8Array;
 
-/** The typed arrays that {@link tensor} takes. */
+/** The typed arrays that {@link tensor} accepts. */
 export type TensorSource = TensorData | Uint8ClampedArray;
 
 interface DTypeFacts {
@@ -36,7 +36,7 @@ const facts: Readonly<Record<DType, DTypeFacts>> = {
   bool: { bytes: 1, kind: 'bool' },
 };
 
-/** All element types that tensors can have here. */
+/** All supported element types. */
 export const dtypes = Object.keys(facts) as readonly DType[];
 
 /** Whether `value` is the name of an element type. */
@@ -47,7 +47,7 @@ export function isDType(value: unknown): value is DType {
 /**
  * Checks the name of an element type; returns it.
  *
- * @throws TypeError listing the valid names
+ * @throws TypeError that lists the valid names
  */
 export function checkDType(owner: string, name: string, value: unknown): DType {
   if (isDType(value)) return value;
@@ -60,30 +60,30 @@ export function checkDType(owner: string, name: string, value: unknown): DType {
   );
 }
 
-/** Bytes of one element. @throws TypeError listing the valid names for another */
+/** Bytes of one element. @throws TypeError if `dtype` is not a dtype */
 export function byteSize(dtype: DType): number {
   return facts[checkDType('byteSize', 'dtype', dtype)].bytes;
 }
 
 /**
- * Whether gradients can flow through this type: float16, bfloat16, float32, float64.
+ * Whether this is a floating-point type: float16, bfloat16, float32 or float64.
  *
- * @throws TypeError listing the valid names for another
+ * @throws TypeError if `dtype` is not a dtype
  */
 export function isFloatingPoint(dtype: DType): boolean {
   return facts[checkDType('isFloatingPoint', 'dtype', dtype)].kind === 'floating';
 }
 
-/** Smallest and largest value of an integer type, inclusive; undefined for the others. @internal */
+/** Smallest and largest value of an integer type, inclusive; undefined for other types. @internal */
 export function integerRange(dtype: DType): readonly [min: bigint, max: bigint] | undefined {
   return facts[dtype].range;
 }
 
 /**
- * The element type that a typed array holds: `Float32Array` → float32, `BigInt64Array` → int64,
- * `Uint8Array` (also a Node Buffer) → uint8.
+ * The element type of a typed array: `Float32Array` → float32, `BigInt64Array` → int64,
+ * `Uint8Array` (also a Node.js Buffer) → uint8.
  *
- * @throws TypeError for views without an element type here (Uint16Array, DataView, …)
+ * @throws TypeError for views without a matching element type (Uint16Array, DataView, …)
  */
 export function dtypeOfTypedArray(owner: string, view: ArrayBufferView): DType {
   if (view instanceof Float32Array) return 'float32';
@@ -94,16 +94,16 @@ export function dtypeOfTypedArray(owner: string, view: ArrayBufferView): DType {
   if (view instanceof BigInt64Array) return 'int64';
   if (view instanceof Uint8Array || view instanceof Uint8ClampedArray) return 'uint8';
   throw new TypeError(
-    `${owner}: data is ${describe(view)}, which holds no element type of a tensor; ` +
+    `${owner}: data is ${describe(view)}, which has no matching dtype; ` +
       'copy it into a Float32Array, Float64Array, Int8Array, Int16Array, Int32Array, ' +
       'BigInt64Array or Uint8Array, or use fromBytes',
   );
 }
 
 /**
- * Reads a row-major copy of a tensor's elements as a typed array. bool gives bytes 0 and 1.
+ * A typed array over a row-major copy of a tensor's elements; bools are bytes 0 and 1.
  *
- * @throws TypeError for float16 and bfloat16, which no typed array holds: convert them before
+ * @throws TypeError for float16 and bfloat16, which have no typed array: convert them first
  * @internal
  */
 export function typedArrayOver(buffer: ArrayBuffer, dtype: DType): TensorData {
@@ -124,6 +124,8 @@ export function typedArrayOver(buffer: ArrayBuffer, dtype: DType): TensorData {
     case 'bool':
       return new Uint8Array(buffer);
     default:
-      throw new TypeError(`no typed array holds ${String(dtype)}; convert with to({dtype})`);
+      throw new TypeError(
+        `there is no typed array for ${String(dtype)}; convert it with to({dtype})`,
+      );
   }
 }

@@ -1,16 +1,16 @@
-/** Sums of products over named dimensions. */
+/** Sums of products over labeled dimensions. */
 import { describe } from '../runtime/arguments.js';
 import { checkTensor, explained, formatShape } from './check.js';
 import { callTensor } from './dispatch.js';
 import type { Tensor } from './tensor.js';
 
 /**
- * Einstein's sum: each letter names a dimension; letters missing from the output are summed over.
+ * Einstein summation: each letter labels a dimension; letters missing from the output are summed.
  * `einsum('bik,bkj->bij', a, b)` is a batch of matrix products, `einsum('ii->i', a)` a diagonal.
- * `...` stands for dimensions that are broadcast. Without `->` the output has the letters that
- * come once, in alphabetical order.
+ * `...` represents dimensions that are broadcast. Without `->`, the output has the letters that
+ * occur once, in alphabetical order.
  *
- * @throws TypeError for other arguments; RangeError when letters and dimensions do not fit
+ * @throws TypeError for invalid arguments; RangeError if letters and dimensions do not match
  */
 export function einsum(equation: string, ...tensors: Tensor[]): Tensor {
   if (typeof equation !== 'string') {
@@ -18,7 +18,7 @@ export function einsum(equation: string, ...tensors: Tensor[]): Tensor {
       `einsum: equation must be a string like 'ij,jk->ik', got ${describe(equation)}`,
     );
   }
-  if (tensors.length === 0) throw new TypeError('einsum: give at least one Tensor');
+  if (tensors.length === 0) throw new TypeError('einsum: pass at least one Tensor');
   tensors.forEach((tensor, at) => checkTensor('einsum', `tensors[${at}]`, tensor));
   return explained(
     () => callTensor('aten::einsum', equation, tensors),
@@ -41,7 +41,7 @@ function checkEquation(equation: string, tensors: readonly Tensor[]): void {
     const open = term.includes('...');
     if (open ? letters.length > shape.length : letters.length !== shape.length) {
       throw new RangeError(
-        `einsum: "${term}" names ${letters.length} dimensions, tensors[${at}] has shape ` +
+        `einsum: "${term}" has ${letters.length} dimensions, but tensors[${at}] has shape ` +
           formatShape(shape),
       );
     }
@@ -51,7 +51,7 @@ function checkEquation(equation: string, tensors: readonly Tensor[]): void {
       const known = sizes.get(letter) ?? 1;
       if (known !== 1 && size !== 1 && known !== size) {
         throw new RangeError(
-          `einsum: "${letter}" is ${known} in one tensor and ${size} in tensors[${at}]`,
+          `einsum: "${letter}" has size ${known} in one tensor and ${size} in tensors[${at}]`,
         );
       }
       sizes.set(letter, Math.max(known, size));

@@ -1,20 +1,20 @@
 /**
- * Positions outside of a tensor. On the CPU libtorch refuses them by itself. On a GPU its kernel finds
- * them when the call has long returned, and CUDA is lost for the whole process: there they are looked
- * at before, for which the program waits for the GPU.
+ * Checks for positions outside a tensor. On the CPU, libtorch checks them. On a GPU, its kernel
+ * detects them only after the call has returned, and then CUDA is unusable for the rest of the
+ * process; so they are checked before the call, which waits for the GPU.
  */
 import { cudaState } from './cudaState.js';
 import { callTensors } from './dispatch.js';
 import type { Tensor } from './tensor.js';
 
-/** Whether negative positions count from the end, as `index` has it, or are refused. */
+/** Whether negative positions count from the end, as in `index`, or are rejected. */
 export type NegativePositions = 'fromTheEnd' | 'refused';
 
 /**
  * Does nothing for positions on the CPU.
  *
- * @param dim the dimension of `self` that they lead into; null: into all of its elements
- * @throws RangeError naming a position outside and the size
+ * @param dim the dimension of `self` that they index; null: the flattened tensor
+ * @throws RangeError with the invalid position and the valid range
  */
 export function checkGpuPositions(
   owner: string,
@@ -24,7 +24,7 @@ export function checkGpuPositions(
   negative: NegativePositions = 'refused',
 ): void {
   if (cudaState().devices === 0 || index.device === 'cpu') return;
-  // A wrong dimension is refused by libtorch.
+  // libtorch rejects a wrong dimension.
   const size = dim === null ? self.numel : self.ndim === 0 ? 1 : self.shape.at(dim);
   if (size !== undefined) checkPositionRange(owner, index, size, negative);
 }
@@ -43,7 +43,7 @@ export function checkPositionRange(
     const [low, high] = [least.item(), greatest.item()];
     if (low >= lowest && high < size) return;
     throw new RangeError(
-      `${owner}: index must hold positions from ${lowest} to ${size - 1}, ` +
+      `${owner}: index must contain positions from ${lowest} to ${size - 1}, ` +
         `got ${low < lowest ? low : high}`,
     );
   } finally {

@@ -1,4 +1,4 @@
-/** Functions that put several tensors together. */
+/** Functions that combine several tensors. */
 import { checkChoice, checkOptions } from '../runtime/arguments.js';
 import {
   checkBroadcast,
@@ -18,10 +18,10 @@ export interface MeshgridOptions {
 }
 
 /**
- * Joins tensors along an existing dimension; all other sizes must agree.
+ * Concatenates tensors along an existing dimension; all other sizes must be equal.
  *
- * @throws TypeError for anything but a list of tensors, RangeError for an empty list, a dimension
- *   that they do not have, or sizes that differ
+ * @throws TypeError if `tensors` is not an array of tensors; RangeError if it is empty, the
+ *   dimension does not exist, or other sizes differ
  */
 export function cat(tensors: readonly Tensor[], dim = 0): Tensor {
   const parts = checkTensors('cat', 'tensors', tensors);
@@ -38,10 +38,10 @@ export function cat(tensors: readonly Tensor[], dim = 0): Tensor {
 }
 
 /**
- * Joins tensors of one shape along a new dimension `dim`.
+ * Stacks tensors of equal shape along a new dimension `dim`.
  *
- * @throws TypeError for anything but a list of tensors, RangeError for an empty list, a dimension
- *   out of range, or shapes that differ
+ * @throws TypeError if `tensors` is not an array of tensors; RangeError if it is empty, the
+ *   dimension is out of range, or shapes differ
  */
 export function stack(tensors: readonly Tensor[], dim = 0): Tensor {
   const parts = checkTensors('stack', 'tensors', tensors);
@@ -55,7 +55,7 @@ export function stack(tensors: readonly Tensor[], dim = 0): Tensor {
   );
 }
 
-/** @throws RangeError unless all shapes agree, but for the size of dimension `except` */
+/** @throws RangeError unless all shapes are equal, ignoring the size of dimension `except` */
 function checkSameSizes(owner: string, parts: readonly Tensor[], except: number): void {
   const first = (parts[0] as Tensor).shape;
   parts.forEach((part, at) => {
@@ -67,14 +67,14 @@ function checkSameSizes(owner: string, parts: readonly Tensor[], except: number)
       throw new RangeError(
         `${owner}: tensors[${at}] has shape ${formatShape(shape)}, tensors[0] ${formatShape(first)}` +
           (except < 0
-            ? '; all must agree'
-            : `; all sizes but that of dimension ${except} must agree`),
+            ? '; all must be equal'
+            : `; all sizes except that of dimension ${except} must be equal`),
       );
     }
   });
 }
 
-/** Joins side by side: along dimension 1, vectors along 0. */
+/** Concatenates along dimension 1, or along 0 for vectors. */
 export function hstack(tensors: readonly Tensor[]): Tensor {
   const parts = checkTensors('hstack', 'tensors', tensors);
   return explained(
@@ -83,7 +83,7 @@ export function hstack(tensors: readonly Tensor[]): Tensor {
   );
 }
 
-/** Joins one above the other: along dimension 0, with vectors as rows. */
+/** Concatenates along dimension 0, with vectors as rows. */
 export function vstack(tensors: readonly Tensor[]): Tensor {
   const parts = checkTensors('vstack', 'tensors', tensors);
   return explained(
@@ -92,7 +92,7 @@ export function vstack(tensors: readonly Tensor[]): Tensor {
   );
 }
 
-/** Coordinates of a grid: vectors `[A]`, `[B]`, … → as many tensors `[A, B, …]`. */
+/** Coordinates of a grid: N vectors `[A]`, `[B]`, … → N tensors `[A, B, …]`. */
 export function meshgrid(tensors: readonly Tensor[], options: MeshgridOptions = {}): Tensor[] {
   const parts = checkTensors('meshgrid', 'tensors', tensors);
   checkOptions('meshgrid', options, ['indexing']);
@@ -111,7 +111,7 @@ export function meshgrid(tensors: readonly Tensor[], options: MeshgridOptions = 
   );
 }
 
-/** All tensors broadcast to their common shape, without copying. */
+/** Broadcasts all tensors to their common shape, without copying. */
 export function broadcastTensors(...tensors: Tensor[]): Tensor[] {
   const parts = checkTensors('broadcastTensors', 'tensors', tensors);
   return explained(

@@ -1,4 +1,4 @@
-/** Decompositions and equations of matrices `[…, R, C]`, as PyTorch's `torch.linalg`. */
+/** Matrix decompositions and linear systems for matrices `[…, R, C]`, like `torch.linalg`. */
 import {
   checkBoolean,
   checkInteger,
@@ -17,17 +17,17 @@ export type MatrixNorm = 'fro' | 'nuc' | number;
 
 /** Options of `linalg.svd`. */
 export interface SvdOptions {
-  /** Square `U` and `Vh`. Default true, as in PyTorch. */
+  /** Return square `U` and `Vh`. Default true, as in PyTorch. */
   fullMatrices?: boolean;
 }
 
 /** Options of `linalg.cholesky`, `eigh` and `eigvalsh`. */
 export interface UpperOptions {
-  /** `cholesky`: an upper triangle. `eigh`: reads the upper triangle. Default false. */
+  /** `cholesky`: return the upper triangle. `eigh`: read the upper triangle. Default false. */
   upper?: boolean;
 }
 
-/** Checks a floating matrix, square where asked, and runs; faults of shapes are named. */
+/** Runs an op on floating-point matrices, square if required; shape errors name the parameter. */
 function onMatrix<Result>(
   owner: string,
   input: Tensor,
@@ -41,7 +41,7 @@ function onMatrix<Result>(
     const fits = shape.length >= 2 && (!square || shape.at(-1) === shape.at(-2));
     if (!fits) {
       const form = square ? 'square matrices […, N, N]' : 'matrices […, R, C]';
-      throw new RangeError(`${owner}: needs ${form}, got ${formatShape(shape)}`);
+      throw new RangeError(`${owner}: input must be ${form}, got ${formatShape(shape)}`);
     }
   });
 }
@@ -78,7 +78,7 @@ export const linalg = {
     return onMatrix(name, input, false, () => callTensor(op, input, ord, [-2, -1], keepdim));
   },
 
-  /** Vector norm without `ord` or of one dimension, else a matrix norm, as `torch.linalg.norm`. */
+  /** Vector norm without `ord` or for one dimension, else a matrix norm, like `torch.linalg.norm`. */
   norm(
     input: Tensor,
     ord?: MatrixNorm | null,
@@ -96,7 +96,7 @@ export const linalg = {
     );
   },
 
-  /** Inverse of square matrices. @throws TorchError when one is singular */
+  /** Inverse of square matrices. @throws TorchError if one is singular */
   inv(input: Tensor): Tensor {
     return onMatrix('linalg.inv', input, true, () => callTensor('aten::linalg_inv', input));
   },
@@ -113,7 +113,7 @@ export const linalg = {
     return onMatrix('linalg.det', input, true, () => callTensor('aten::linalg_det', input));
   },
 
-  /** Sign and logarithm of the magnitude of the determinant. */
+  /** Sign and logarithm of the absolute value of the determinant. */
   slogdet(input: Tensor): { sign: Tensor; logabsdet: Tensor } {
     return onMatrix('linalg.slogdet', input, true, () => {
       const [sign, logabsdet] = callTensors('aten::linalg_slogdet', input);
@@ -121,7 +121,7 @@ export const linalg = {
     });
   },
 
-  /** The `X` of `input · X = other`: `[…, N, N]`, `[…, N, K]` or `[…, N]`. @throws TorchError */
+  /** Solves `input · X = other`: `[…, N, N]`, `[…, N, K]` or `[…, N]`. @throws TorchError */
   solve(input: Tensor, other: Tensor): Tensor {
     checkTensor('linalg.solve', 'other', other);
     return onMatrix('linalg.solve', input, true, () =>
@@ -129,7 +129,7 @@ export const linalg = {
     );
   },
 
-  /** The `X` that makes `|input · X - other|` smallest: `[…, R, C]`, `[…, R, K]` → `[…, C, K]`. */
+  /** The `X` that minimizes `|input · X - other|`: `[…, R, C]`, `[…, R, K]` → `[…, C, K]`. */
   lstsq(input: Tensor, other: Tensor): Tensor {
     checkTensor('linalg.lstsq', 'other', other);
     return onMatrix('linalg.lstsq', input, false, () => {
@@ -157,7 +157,7 @@ export const linalg = {
     );
   },
 
-  /** `input = Q · R` with orthogonal columns in `Q` and an upper triangle `R` (reduced form). */
+  /** `input = Q · R` with orthonormal columns in `Q` and upper triangular `R` (reduced form). */
   qr(input: Tensor): { Q: Tensor; R: Tensor } {
     return onMatrix('linalg.qr', input, false, () => {
       const [Q, R] = callTensors('aten::linalg_qr', input);
@@ -165,7 +165,7 @@ export const linalg = {
     });
   },
 
-  /** The lower triangle `L` of `input = L · Lᵀ`. @throws TorchError unless positive-definite */
+  /** The lower triangular `L` of `input = L · Lᵀ`. @throws TorchError unless positive-definite */
   cholesky(input: Tensor, options: UpperOptions = {}): Tensor {
     const upper = upperOf('linalg.cholesky', options);
     return onMatrix('linalg.cholesky', input, true, () =>
@@ -190,14 +190,14 @@ export const linalg = {
     );
   },
 
-  /** How many singular values are not zero but for rounding: `[…, R, C]` → `[…]` of int64. */
+  /** Number of singular values that are not zero within rounding: `[…, R, C]` → `[…]`, int64. */
   matrixRank(input: Tensor): Tensor {
     return onMatrix('linalg.matrixRank', input, false, () =>
       call('aten::linalg_matrix_rank.atol_rtol_float', input),
     ) as Tensor;
   },
 
-  /** Product of `n` copies of square matrices; of inverses if negative. */
+  /** The `n`-th power of square matrices; a power of the inverse if `n` is negative. */
   matrixPower(input: Tensor, n: number): Tensor {
     checkIndex('linalg.matrixPower', 'n', n);
     return onMatrix('linalg.matrixPower', input, true, () =>

@@ -1,12 +1,12 @@
-/** What to say when an op was given tensors of several devices. */
+/** Explains errors for tensors on different devices. */
 import { TorchError } from '../runtime/errors.js';
 import type { BoundOp } from './native.js';
 import { isTensor } from './slot.js';
 import type { Tensor } from './tensor.js';
 
 /**
- * Libtorch's error for tensors on different devices names two devices at best, and no argument; ours
- * names each argument with its device. Any other error is returned as it is.
+ * libtorch's error for tensors on different devices names at most two devices, and no argument; ours
+ * names each argument with its device. Any other error is returned unchanged.
  */
 export function namingDevices(
   error: unknown,
@@ -29,7 +29,7 @@ export function namingDevices(
   );
 }
 
-/** The arguments that are tensors, by their names in the schema; those of lists with their index. */
+/** The tensor arguments with their names in the schema, and with their index if they are in lists. */
 function tensorsOf(op: BoundOp, args: readonly unknown[]): { name: string; tensor: Tensor }[] {
   const names = argumentNames(op.schema);
   const found: { name: string; tensor: Tensor }[] = [];
@@ -55,7 +55,7 @@ function tensorsOf(op: BoundOp, args: readonly unknown[]): { name: string; tenso
 /** `aten::add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor`: self, other, alpha. */
 function argumentNames(schema: string): string[] {
   const list = schema.slice(schema.indexOf('(') + 1, schema.lastIndexOf(') ->'));
-  // Defaults and types may have commas in brackets.
+  // Defaults and types may contain commas in brackets.
   const parts = list.split(/,(?![^([]*[)\]])/).map((part) => part.trim());
   return parts
     .filter((part) => part !== '*' && part !== '')

@@ -3,8 +3,8 @@ import { tidy } from './scope.js';
 import type { Tensor } from './tensor.js';
 
 /**
- * A tensor on another device; itself if it is there already. From the CPU to a GPU by way of pinned
- * memory: nobody waits for the copy, which is done before any work given to the GPU later.
+ * Moves a tensor to a device; returns the tensor itself if it is already there. Copies from the CPU
+ * to a GPU use pinned memory and do not wait: the copy is done before any later work on the GPU.
  *
  * @internal
  */

@@ -1,4 +1,4 @@
-/** What the native addon offers, with {@link Tensor} for its tensors. */
+/** The interface of the native addon, with {@link Tensor} as its tensor type. */
 import type * as addon from '../runtime/native/nativeAddon.js';
 import type { Tensor } from './tensor.js';
 

@@ -1,18 +1,18 @@
-/** Nested JS arrays to flat typed arrays, and back. Preparation of data; nothing is computed. */
+/** Converts nested JS arrays to flat typed arrays and back. */
 import { describe } from '../runtime/arguments.js';
 import { integerRange, isFloatingPoint, type DType, type TensorData } from './dtype.js';
 import { isTensor } from './slot.js';
 
 /** A number, bigint or boolean, or arrays of them to any depth. */
 export type NestedArray = number | bigint | boolean | NestedArray[];
-/** {@link NestedArray} as an argument: read-only arrays are welcome. */
+/** {@link NestedArray} as an argument, which may be read-only. */
 export type ReadonlyNestedArray = number | bigint | boolean | readonly ReadonlyNestedArray[];
 
-/** What {@link flatten} makes of nested arrays: `values` as `dtype`'s typed array holds them. */
+/** Result of {@link flatten}: `values` in the typed array of `dtype`. */
 export interface FlatData {
   values: TensorData;
   shape: number[];
-  /** float32 in place of the halves, which no typed array holds. */
+  /** float32 instead of float16 and bfloat16, for which there is no typed array. */
   dtype: DType;
 }
 
@@ -23,9 +23,9 @@ const maximumDepth = 64;
 /**
  * Flattens nested arrays in row-major order.
  *
- * @param dtype wanted; null: bool if every leaf is a boolean, int64 if every leaf is a bigint,
+ * @param dtype of the result; null: bool if every leaf is a boolean, int64 if every leaf is a bigint,
  *   else float32
- * @throws TypeError, RangeError naming the path of a leaf that does not fit, or of ragged nesting
+ * @throws TypeError, RangeError with the path of an invalid leaf or a row of the wrong length
  */
 export function flatten(owner: string, data: ReadonlyNestedArray, dtype: DType | null): FlatData {
   const shape = shapeOf(owner, data);
@@ -39,7 +39,7 @@ export function flatten(owner: string, data: ReadonlyNestedArray, dtype: DType |
   return { values, shape, dtype: stored };
 }
 
-/** Visits what lies as deep as `shape` has dimensions; every row on the way must fit `shape`. */
+/** Visits the values at the depth of `shape`; checks that every row matches `shape`. */
 function forEachLeaf(
   owner: string,
   data: unknown,
@@ -63,7 +63,7 @@ function forEachLeaf(
   walk(data, 0);
 }
 
-/** The lengths along the first elements; whether all the others agree is checked on the way. */
+/** The lengths along the first elements; forEachLeaf checks that all others are equal. */
 function shapeOf(owner: string, data: unknown): number[] {
   const shape: number[] = [];
   for (let value = data; Array.isArray(value); value = value[0] as unknown) {
@@ -92,13 +92,13 @@ function checkRow(
   if (!Array.isArray(value)) {
     throw new TypeError(
       `${owner}: ${pathName(path)} is ${describeLeaf(value)}, ${first} is an array of ${length}; ` +
-        'rows must be nested equally deep',
+        'all rows must have the same nesting depth',
     );
   }
   if (value.length !== length) {
     throw new RangeError(
       `${owner}: ${pathName(path)} has ${elements(value.length)}, ${first} has ${length}; ` +
-        'rows must be equally long, pad the shorter ones',
+        'all rows must have the same length; pad the shorter ones',
     );
   }
   return value;
@@ -113,7 +113,7 @@ function describeLeaf(value: unknown): string {
   return describe(value);
 }
 
-/** The dtype that the leaves ask for by their kind; all must be of one kind. */
+/** The dtype for the type of the leaves; all must have the same type. */
 function inferDType(owner: string, data: unknown, shape: readonly number[]): DType {
   let kind: string | undefined;
   let firstPath = '';
@@ -125,7 +125,7 @@ function inferDType(owner: string, data: unknown, shape: readonly number[]): DTy
     } else if (typeof value !== kind) {
       throw new TypeError(
         `${owner}: ${pathName(path)} is a ${typeof value}, ${firstPath} a ${kind}; ` +
-          'leaves must be of one kind, or give a dtype',
+          'leaves must have one type, or pass a dtype',
       );
     }
   });

@@ -1,6 +1,6 @@
 /**
- * Printing of tensors, letter for letter as PyTorch prints them, so that outputs can be compared.
- * Only the elements that are shown leave native memory.
+ * Prints tensors exactly as PyTorch does, so that outputs can be compared. Only the elements that are
+ * shown are copied from native memory.
  */
 import { inspect } from 'node:util';
 import { noGrad } from './autograd.js';
@@ -17,20 +17,20 @@ const lineWidth = 80;
 
 const prefix = 'tensor(';
 
-/** The text of one element, padded to the width that all elements share. */
+/** Formats one element, padded to the common width. */
 type ElementText = (value: number | bigint) => string;
 
 interface Layout {
   readonly values: ArrayLike<number | bigint>;
-  /** Sizes of what was fetched: at most 2 · edgeItems a dimension where `cut`. */
+  /** Sizes of the fetched elements: at most 2 · edgeItems in dimensions that are `cut`. */
   readonly shape: readonly number[];
-  /** Whether the middle of a dimension was left out. */
+  /** Whether the middle of each dimension is omitted. */
   readonly cut: readonly boolean[];
   readonly text: ElementText;
   readonly width: number;
 }
 
-/** The whole text: elements, and what differs from an ordinary tensor. */
+/** The whole text: the elements, and properties other than the default ones. */
 export function formatTensor(tensor: Tensor): string {
   const { shape, dtype, numel } = tensor;
   const elements = numel === 0 ? '[]' : formatElements(tensor, shape, dtype, numel);
@@ -66,7 +66,7 @@ function edgesOf(tensor: Tensor, shape: readonly number[], cut: readonly boolean
   );
 }
 
-/** One bracketed block: the elements from `offset` on that dimension `depth` and deeper hold. */
+/** One bracketed block: dimension `depth` and below, for the elements from `offset` on. */
 function formatBlock(layout: Layout, depth: number, offset: number, indent: number): string {
   const { shape, cut, values, text } = layout;
   if (depth === shape.length) return text(values[offset] as number | bigint);
@@ -87,7 +87,7 @@ function formatBlock(layout: Layout, depth: number, offset: number, indent: numb
   return `[${lines.join(`,\n${gap}`)}]`;
 }
 
-/** How to write elements so that columns line up. Only shown, finite, non-zero numbers decide. */
+/** The format that aligns columns, chosen by the shown numbers that are finite and not zero. */
 function elementFormat(
   values: readonly (number | bigint)[],
   dtype: DType,
@@ -126,16 +126,16 @@ function nonFinite(value: number): string | null {
   return value === -Infinity ? '-inf' : null;
 }
 
-/** Digits that tell an exact half from its neighbours: no double is this close to one. */
+/** Digits that distinguish an exact half from its neighbours: no double is this close to one. */
 const guardDigits = 30;
 
-/** Fixed notation with exact halves rounded to the even digit, as C and Python do. */
+/** Fixed notation with exact halves rounded to even, as in C and Python. */
 function fixed(value: number): string {
   const exact = value.toFixed(precision + guardDigits);
   return minusZero(value) + halfToEven(value.toFixed(precision), exact);
 }
 
-/** The same with an exponent of at least two digits. */
+/** Scientific notation, rounded the same way, with an exponent of at least two digits. */
 function exponential(value: number): string {
   const [rounded = '', exponent = ''] = value.toExponential(precision).split('e');
   const [exact = '', exactExponent] = value.toExponential(precision + guardDigits).split('e');
@@ -149,7 +149,7 @@ function halfToEven(rounded: string, exact: string): string {
   return isHalf && /[02468]$/.test(down) ? down : rounded;
 }
 
-/** JS drops the sign of minus zero. */
+/** The sign of negative zero, which JS omits. */
 function minusZero(value: number): string {
   return Object.is(value, -0) ? '-' : '';
 }
@@ -159,7 +159,7 @@ function suffixes(tensor: Tensor, shape: readonly number[], dtype: DType, numel:
   const { device, gradFn } = tensor;
   if (device !== 'cpu') parts.push(`device='${device}'`);
   if (numel === 0 && shape.length !== 1) parts.push(`size=(${shape.join(', ')})`);
-  // An element tells these types apart; without elements only the default one goes without saying.
+  // Elements show which of these types it is; without elements, only the default type is omitted.
   const obvious: DType[] = numel === 0 ? ['float32'] : ['float32', 'int64', 'bool'];
   if (!obvious.includes(dtype)) parts.push(`dtype=torch.${dtype}`);
   if (gradFn !== null) parts.push(`grad_fn=<${gradFn}>`);
@@ -167,7 +167,7 @@ function suffixes(tensor: Tensor, shape: readonly number[], dtype: DType, numel:
   return parts;
 }
 
-/** Appends the suffixes, each on a new line where the line would grow too long. */
+/** Appends the suffixes, each on a new line if the line would become too long. */
 function withSuffixes(text: string, parts: readonly string[]): string {
   let result = text;
   let column = text.length - text.lastIndexOf('\n') + 1;
@@ -184,8 +184,8 @@ function withSuffixes(text: string, parts: readonly string[]): string {
 }
 
 /**
- * Writes values to standard output as Python's `print`, between them spaces and a newline at the
- * end: strings as they are, tensors as PyTorch prints them, anything else as Node shows it.
+ * Writes values to standard output like Python's `print`, separated by spaces and followed by a
+ * newline: strings unchanged, tensors as PyTorch prints them, other values as `util.inspect` does.
  */
 export function print(...values: unknown[]): void {
   const texts = values.map((value) => (typeof value === 'string' ? value : inspect(value)));

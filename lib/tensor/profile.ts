@@ -1,4 +1,4 @@
-/** Where the time goes, op by op. */
+/** Measures the time of each op. */
 import { checkFunction } from '../runtime/arguments.js';
 import { native } from './dispatch.js';
 
@@ -6,19 +6,20 @@ import { native } from './dispatch.js';
 export interface OpTime {
   /** name in the dispatcher, or of a node of the backward pass */
   readonly op: string;
-  /** how often it ran */
+  /** number of calls */
   readonly calls: number;
-  /** in the op itself, without the ops that it called */
+  /** total time in the op itself, excluding the ops that it called */
   readonly milliseconds: number;
 }
 
 /**
- * Runs `work` and tells how long each op took in all, the longest first. All ops of the process are
- * counted, those of other threads and of the backward pass too. Costs under a microsecond an op.
+ * Runs `work` and measures the total time of each op, longest first. All ops of the process are
+ * counted, including those of other threads and of the backward pass. The overhead is less than a
+ * microsecond per op.
  *
  * @param work may be asynchronous
- * @returns its result, and the times
- * @throws TorchError ERR_ARGUMENT while another profile is running
+ * @returns the result of `work`, and the times
+ * @throws TorchError ERR_ARGUMENT if another profile is running
  */
 export async function profile<T>(
   work: () => T | Promise<T>,

@@ -1,4 +1,4 @@
-/** Which dtype results have. The rules are libtorch's own; nothing of them is copied here. */
+/** The dtypes of results. libtorch implements the rules; they are not duplicated here. */
 import { checkOperand, type Scalar } from './check.js';
 import { call } from './dispatch.js';
 import { checkDType, type DType } from './dtype.js';
@@ -6,8 +6,8 @@ import { isTensor } from './slot.js';
 import type { Tensor } from './tensor.js';
 
 /**
- * The smallest dtype that both can be converted to: int64 and float16 give float16, float16 and
- * bfloat16 float32. What ops on two tensors of one dimension or more give.
+ * The smallest dtype to which both can be converted: int64 and float16 give float16; float16 and
+ * bfloat16 give float32. This is the dtype of ops on two tensors with one or more dimensions.
  */
 export function promoteTypes(a: DType, b: DType): DType {
   checkDType('promoteTypes', 'a', a);
@@ -17,7 +17,7 @@ export function promoteTypes(a: DType, b: DType): DType {
 
 /**
  * The dtype of an arithmetic result. Numbers and 0-dim tensors change the dtype of larger tensors
- * only when they are of a higher kind (bool, integer, floating).
+ * only if they are of a higher kind (bool, integer, floating-point).
  */
 export function resultType(a: Tensor | Scalar, b: Tensor | Scalar): DType {
   checkOperand('resultType', 'a', a);
@@ -27,7 +27,7 @@ export function resultType(a: Tensor | Scalar, b: Tensor | Scalar): DType {
   return call(`aten::result_type.${overload}`, a, b) as DType;
 }
 
-/** Whether PyTorch converts `from` to `to` in place: never to a lower kind. */
+/** Whether in-place ops can convert `from` to `to`, which is not possible to a lower kind. */
 export function canCast(from: DType, to: DType): boolean {
   checkDType('canCast', 'from', from);
   checkDType('canCast', 'to', to);

@@ -1,7 +1,7 @@
 /**
- * Indexing as Python's `x[…]`: a list of integers, slices, masks, positions, new dimensions.
- * Views are taken one after the other; what has to copy (masks and positions) is left for one
- * op at the end, as PyTorch does it.
+ * Indexing like Python's `x[…]`: a list of integers, slices, masks, positions and new dimensions.
+ * Views are taken one by one; masks and positions, which copy, are applied by one op at the end, as
+ * in PyTorch.
  */
 import { checkInteger, describe } from '../runtime/arguments.js';
 import { checkIndex, formatShape, sizeAt } from './check.js';
@@ -12,14 +12,14 @@ import type { Tensor } from './tensor.js';
 
 type Bound = '' | `${number}`;
 
-/** `start:end` or `start:end:step` as in Python; each may be left out. */
+/** `start:end` or `start:end:step` as in Python; each part is optional. */
 export type SliceText = `${Bound}:${Bound}` | `${Bound}:${Bound}:${Bound}`;
 
 /** A part of a dimension. Negative positions count from the end. */
 export interface SliceRange {
   /** Default 0. */
   start?: number | null;
-  /** Not included. Default: the size. */
+  /** Exclusive. Default: the size. */
   end?: number | null;
   /** At least 1. Default 1. */
   step?: number;
@@ -27,30 +27,31 @@ export interface SliceRange {
 
 /**
  * One item of `x.index(…)`:
- * - an integer picks one index; the dimension disappears
- * - `':'`, `'1:'`, `':-1'`, `'::2'` or `{start, end, step}` take a part
- * - `'...'` stands for as many `':'` as are missing, once
- * - `null` puts in a new dimension of size 1
- * - an int64 tensor or an array of integers picks positions, copying; several are broadcast
+ * - an integer selects one index and removes the dimension
+ * - `':'`, `'1:'`, `':-1'`, `'::2'` or `{start, end, step}` select a range
+ * - `'...'` represents as many `':'` as are missing; allowed once
+ * - `null` inserts a new dimension of size 1
+ * - an int64 tensor or an array of integers selects positions, with a copy; several are broadcast
  *   against each other
- * - a bool tensor or an array of booleans picks where it is true, copying; it takes as many
+ * - a bool tensor or an array of booleans selects where it is true, with a copy; it indexes as many
  *   dimensions as it has
  */
 export type Index =
   number | SliceText | '...' | SliceRange | null | Tensor | readonly number[] | readonly boolean[];
 
-/** What is left after the views: positions a dimension, null where none; [] if all were views. */
+/** The result of all views, and the positions that remain. */
 export interface IndexedView {
   /** Never the tensor itself. */
   readonly view: Tensor;
+  /** For each dimension, positions or null; empty if all indices were views. */
   readonly positions: readonly (Tensor | null)[];
-  /** Tensors made on the way, to be given back after use. */
+  /** Temporary tensors, to be disposed of after use. */
   readonly made: readonly Tensor[];
 }
 
 const slicePattern = /^(-?\d+)?:(-?\d+)?(?::(-?\d+)?)?$/;
 
-/** Applies the views among `indices`; masks and positions are returned for one op. */
+/** Applies the views in `indices`; masks and positions are returned, to be applied by one op. */
 export function indexedView(owner: string, self: Tensor, indices: readonly Index[]): IndexedView {
   const made: Tensor[] = [];
   const items = readItems(owner, self, indices, made);
@@ -77,7 +78,7 @@ export function indexedView(owner: string, self: Tensor, indices: readonly Index
       become(view.unsqueeze(dim));
       skip(1);
     } else if (isTensor(item)) {
-      // A single truth value picks all or nothing along a dimension of its own.
+      // A single boolean selects everything or nothing along a new dimension.
       if (item.ndim === 0) become(view.unsqueeze(dim));
       checkMaskSizes(owner, at, view, dim, item);
       if (item.dtype !== 'bool') checkGpuPositions(owner, view, dim, item, 'fromTheEnd');
@@ -93,11 +94,11 @@ export function indexedView(owner: string, self: Tensor, indices: readonly Index
 
 type Item = number | '...' | SliceRange | null | Tensor;
 
-/** Checks the kinds; arrays become tensors, texts slices, 0-dim integers numbers. */
+/** Checks the types; converts arrays to tensors, strings to slices, and 0-dim integers to numbers. */
 function readItems(owner: string, self: Tensor, indices: readonly Index[], made: Tensor[]): Item[] {
-  if (indices.length === 0) throw new TypeError(`${owner}: give at least one index`);
+  if (indices.length === 0) throw new TypeError(`${owner}: pass at least one index`);
   if (indices.filter((index) => index === '...').length > 1) {
-    throw new TypeError(`${owner}: '...' may come once`);
+    throw new TypeError(`${owner}: '...' may occur only once`);
   }
   return indices.map((index, at) => readItem(owner, at, index, self, made));
 }
@@ -109,7 +110,7 @@ function readItem(owner: string, at: number, index: Index, self: Tensor, made: T
   if (typeof index === 'string') return sliceOfText(owner, name, index);
   if (isTensor(index)) return tensorItem(owner, name, index);
   if (Array.isArray(index)) {
-    // A copy: methods of arrays pass over holes, which are no positions.
+    // A copy, because array methods skip holes, which are not valid positions.
     return kept(made, positionsOf(owner, name, Array.from<unknown>(index), self));
   }
   if (typeof index === 'object' && Object.getPrototypeOf(index) === Object.prototype) {
@@ -168,12 +169,12 @@ function checkRange(owner: string, name: string, range: SliceRange): SliceRange 
   const { start = null, end = null, step = 1 } = range;
   if (start !== null) checkIndex(owner, `${name}.start`, start);
   if (end !== null) checkIndex(owner, `${name}.end`, end);
-  // PyTorch has no negative steps either: flip() turns the order.
+  // As in PyTorch, steps cannot be negative: flip() reverses the order.
   checkInteger(owner, `${name}.step`, step, 1);
   return { start, end, step };
 }
 
-/** How many dimensions of the tensor an item uses up. */
+/** The number of dimensions of the tensor that an item indexes. */
 function dimensionsOf(item: Item): number {
   if (item === null || item === '...') return 0;
   return isTensor(item) && item.dtype === 'bool' ? item.ndim : 1;
@@ -183,7 +184,7 @@ function selected(owner: string, at: number, view: Tensor, dim: number, index: n
   const size = sizeAt(view.shape, dim);
   if (index < -size || index >= size) {
     throw new RangeError(
-      `${owner}: indices[${at}] is ${index}, outside its dimension, which has size ${size}`,
+      `${owner}: indices[${at}] is ${index}, which is out of range for a dimension of size ${size}`,
     );
   }
   return callTensor('aten::select.int', view, dim, index);
@@ -199,7 +200,7 @@ function checkMaskSizes(owner: string, at: number, view: Tensor, dim: number, it
   const sizes = view.shape.slice(dim, dim + item.ndim);
   if (item.ndim > 0 && sizes.join() !== item.shape.join()) {
     throw new RangeError(
-      `${owner}: the mask indices[${at}] of shape ${formatShape(item.shape)} stands for ` +
+      `${owner}: the mask indices[${at}] of shape ${formatShape(item.shape)} does not match ` +
         `dimensions of shape ${formatShape(sizes)}`,
     );
   }

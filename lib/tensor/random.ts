@@ -1,6 +1,6 @@
 /**
- * The random state. Each environment (the main thread, each worker) has a generator of its own,
- * which every random op and dropout draws from.
+ * The random state. Each environment (the main thread, each worker) has its own generator, which all
+ * random ops and dropout use.
  */
 import { describe } from '../runtime/arguments.js';
 import { checkTensor } from './check.js';
@@ -8,7 +8,7 @@ import { native } from './dispatch.js';
 import type { Tensor } from './tensor.js';
 
 /**
- * Starts the generator from `seed`: the same seed gives the same numbers.
+ * Seeds the generator: the same seed gives the same numbers.
  *
  * @param seed a non-negative safe integer, or a bigint below 2^63
  */
@@ -30,12 +30,12 @@ function isNatural(value: number): boolean {
   return Number.isSafeInteger(value) && value >= 0;
 }
 
-/** The generator's whole state, a uint8 tensor, for {@link setRngState}. */
+/** The complete state of the generator as a uint8 tensor, for {@link setRngState}. */
 export function getRngState(): Tensor {
   return native().rngState();
 }
 
-/** Goes back to a state from {@link getRngState}. @throws TypeError, TorchError for other tensors */
+/** Restores a state from {@link getRngState}. @throws TypeError, TorchError for other tensors */
 export function setRngState(state: Tensor): void {
   checkTensor('setRngState', 'state', state);
   if (state.dtype !== 'uint8') {

@@ -1,9 +1,9 @@
 /**
- * Scopes: who disposes of the tensors that a piece of work leaves behind.
+ * Scopes dispose of temporary tensors.
  *
- * The collector sees only the small JS objects and frees nothing within one tick, so loops need
- * `tidy` or a `Scope`. The current scope belongs to the async context, never to one global:
- * two requests of a server do not dispose of each other's tensors.
+ * The garbage collector sees only the small JS objects and frees nothing within one tick, so loops
+ * need `tidy` or a `Scope`. The current scope belongs to the async context, not to a global, so
+ * concurrent requests of a server do not dispose of each other's tensors.
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { checkFunction } from '../runtime/arguments.js';
@@ -11,7 +11,7 @@ import { isTensor } from './slot.js';
 import type { Tensor } from './tensor.js';
 
 const currentScopes = new AsyncLocalStorage<Scope | undefined>();
-// Most code runs outside any scope: this count spares the look-up of the async context then.
+// Most code runs outside any scope; then this count avoids the lookup of the async context.
 let openScopes = 0;
 
 /** A set of tensors that are disposed of together. */
@@ -26,17 +26,17 @@ export class Scope {
   }
 
   /**
-   * Runs `fn` with this scope as the current one, also across `await`s in it.
-   * Tensors made inside belong to the scope until {@link Scope.dispose}.
+   * Runs `fn` with this scope as the current one, also after an `await` in it.
+   * Tensors created inside belong to the scope until {@link Scope.dispose}.
    */
   run<T>(fn: () => T): T {
     if (!this.#open)
-      throw new TypeError('Scope.run: the scope has been disposed of; make a new one');
+      throw new TypeError('Scope.run: the scope has been disposed of; create a new one');
     checkFunction('Scope.run', 'fn', fn);
     return currentScopes.run(this, fn);
   }
 
-  /** Puts every tensor in `value` (arrays and objects are walked) under this scope. */
+  /** Adds all tensors in `value`, including those in arrays and objects, to this scope. */
   adopt(value: unknown): void {
     if (!this.#open) return;
     forEachTensor(value, (tensor) => {
@@ -50,25 +50,25 @@ export class Scope {
     if (this.#open) this.#tensors.add(tensor);
   }
 
-  /** Takes every tensor in `value` out of this scope; the enclosing scope gets it. */
+  /** Moves all tensors in `value` from this scope to the enclosing one. */
   release(value: unknown): void {
     forEachTensor(value, (tensor) => {
       if (this.#tensors.delete(tensor)) this.#parent?.adopt(tensor);
     });
   }
 
-  /** @internal Takes one tensor out of this scope and all around it. */
+  /** @internal Removes one tensor from this scope and all enclosing ones. */
   forget(tensor: Tensor): void {
     this.#tensors.delete(tensor);
     this.#parent?.forget(tensor);
   }
 
-  /** Disposes of all tensors of the scope. Harmless when repeated. */
+  /** Disposes of all tensors of the scope; has no effect if called again. */
   dispose(): void {
     if (!this.#open) return;
     this.#open = false;
     openScopes--;
-    // `keep` may have been called in another async context, which does not see this scope.
+    // `keep` may have been called in another async context, which cannot see this scope.
     for (const tensor of this.#tensors) if (!tensor.kept) tensor.dispose();
     this.#tensors.clear();
   }
@@ -85,10 +85,10 @@ export function currentScope(): Scope | undefined {
 }
 
 /**
- * Runs `fn` and disposes of every tensor made inside, but for those it returns (in arrays, maps
- * and objects too), which then belong to the enclosing scope.
+ * Runs `fn` and disposes of all tensors created inside, except those it returns (also in arrays,
+ * maps and objects), which then belong to the enclosing scope.
  *
- * @throws TypeError when `fn` returns a Promise: use `new Scope()` and `scope.run(async …)` then
+ * @throws TypeError if `fn` returns a Promise: use `new Scope()` and `scope.run(async …)` instead
  */
 export function tidy<T>(fn: () => T): T {
   checkFunction('tidy', 'fn', fn, 'a function');
@@ -96,7 +96,7 @@ export function tidy<T>(fn: () => T): T {
   try {
     const result = scope.run(fn);
     if (isPromise(result)) {
-      // The rejection of work that goes on must not end the process as "unhandled".
+      // The work continues; its rejection must not end the process as unhandled.
       result.then(undefined, () => undefined);
       throw new TypeError(
         'tidy: fn returned a Promise, but its tensors would be disposed of before it settles; ' +
@@ -111,8 +111,8 @@ export function tidy<T>(fn: () => T): T {
 }
 
 /**
- * Takes every tensor in `value` out of all scopes for good: parameters, buffers and optimizer
- * state outlive the scope in which they happen to be made.
+ * Permanently removes all tensors in `value` from all scopes, for example parameters, buffers and
+ * optimizer state, which must survive the scope in which they are created.
  */
 export function keep<T>(value: T): T {
   forEachTensor(value, (tensor) => {

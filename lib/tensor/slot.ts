@@ -1,52 +1,52 @@
 /**
- * What ties a Tensor to its native memory: the number of a slot in the environment's table of
- * tensors. It lies in a private field, so that nothing but this file can read or write it, and a
- * number that native code gets is never a made-up one.
+ * Links a Tensor to its native memory: the index of a slot in the environment's table of tensors. It
+ * is in a private field, so that only this file can read or write it, and native code never gets an
+ * invalid index.
  */
 import { setImmediate } from 'node:timers';
 import type { Tensor } from './tensor.js';
 
-/** The number of an object that native code did not make. */
+/** The slot of an object that native code did not create. */
 const noSlot = -1;
-/** The number once the memory is given back. */
+/** The slot after the memory was freed. */
 const disposedSlot = 0;
 
-// The constructor takes the number from here: as an argument anybody could pass one.
+// The constructor reads the slot from here, because anyone could pass an argument.
 let nextSlot = noSlot;
 
-// Native code is loaded at first use; before that there is nothing to free.
+// Native code is loaded on first use; before that, there is nothing to free.
 let freeSlot: (slot: number) => void = () => undefined;
 
-/** Takes the native function that frees the tensor of a slot. @internal */
+/** Sets the native function that frees the tensor of a slot. @internal */
 export function useFreeSlot(free: (slot: number) => void): void {
   freeSlot = free;
 }
 
-/** The slot of a Tensor, 0 once it is disposed of, -1 for any other value. @internal */
+/** The slot of a Tensor, 0 if it has been disposed of, -1 for any other value. @internal */
 export let slotOf: (value: unknown) => number;
 
-/** Gives the slot of an object and its memory back. Harmless when repeated. @internal */
+/** Frees the slot of an object and its memory; has no effect if called again. @internal */
 export let releaseSlot: (holder: SlotHolder) => void;
 
-/** Leaves the memory of an object to the collector. */
+/** Registers an object, so that its memory is freed when it is garbage collected. */
 let collect: (holder: SlotHolder) => void;
 
 /**
- * The base of Tensor, and of nothing else. All that Tensor is made of (the calls into the dispatcher,
- * the checks, the methods) knows a tensor by this class, so that no file needs one that needs it.
+ * The base class of Tensor only. The files that Tensor imports (dispatcher calls, checks, methods)
+ * recognize tensors by this class, which avoids import cycles.
  *
  * @internal
  */
 export abstract class SlotHolder {
   #slot = nextSlot;
-  // Whether the collector is to free the slot.
+  // Whether the object is registered for garbage collection.
   #collected = false;
 
   constructor() {
     nextSlot = noSlot;
   }
 
-  // Functions of this module, not methods: those anybody could call.
+  // Functions of this module rather than methods, which anyone could call.
   static {
     slotOf = (value) =>
       typeof value === 'object' && value !== null && #slot in value ? value.#slot : noSlot;
@@ -54,7 +54,7 @@ export abstract class SlotHolder {
       const slot = holder.#slot;
       if (slot <= disposedSlot) return;
       holder.#slot = disposedSlot;
-      // The slot will be another tensor's when the object is collected.
+      // By the time the object is collected, another tensor may have the slot.
       if (holder.#collected) collector.unregister(holder);
       freeSlot(slot);
     };
@@ -68,11 +68,12 @@ export abstract class SlotHolder {
 
 const collector = new FinalizationRegistry<number>((slot) => freeSlot(slot));
 
-// Objects made of late. To register an object costs a fifth of a small op, most tensors are
-// disposed of within the tick that made them, and the collector frees none before its end anyway:
-// only what is left then, or when many have come together, is registered.
+// Recently created objects. Registering an object takes a fifth of the time of a small op, most
+// tensors are disposed of within the tick that created them, and the collector frees none before its
+// end. So only objects that still exist at the end of the tick, or when the list is full, are
+// registered.
 const recent: SlotHolder[] = [];
-const mostRecent = 1024;
+const maxRecent = 1024;
 let willRegister = false;
 
 function registerRecent(): void {
@@ -81,19 +82,19 @@ function registerRecent(): void {
 }
 
 let newTensor = (): Tensor => {
-  throw new Error('tensor/tensor.js, which has the class, must be imported before the first op');
+  throw new Error('tensor/tensor.js, which defines Tensor, must be imported before the first op');
 };
 
-/** Takes the function that makes a Tensor: the constructor alone, called at once. @internal */
+/** Sets the function that creates a Tensor by calling just the constructor. @internal */
 export function useNewTensor(make: () => Tensor): void {
   newTensor = make;
 }
 
-/** The Tensor of a slot that native code has filled. @internal */
+/** Creates the Tensor of a slot that native code has filled. @internal */
 export function makeTensor(slot: number): Tensor {
   nextSlot = slot;
   const tensor = newTensor();
-  if (recent.push(tensor) >= mostRecent) registerRecent();
+  if (recent.push(tensor) >= maxRecent) registerRecent();
   if (!willRegister) {
     willRegister = true;
     const immediate = setImmediate(() => {

@@ -13,11 +13,11 @@ import { currentScope } from './scope.js';
 import { releaseSlot, SlotHolder, slotOf, useNewTensor } from './slot.js';
 
 /* eslint-disable @typescript-eslint/no-unsafe-declaration-merging, @typescript-eslint/no-empty-object-type --
-   Tensor is also an interface, which declares the methods that addMethods puts on its prototype. */
+   Tensor is also an interface, which declares the methods that addMethods adds to its prototype. */
 
 /**
- * Whether a scope may dispose of a tensor. As symbols, which no clone can hold, these also make
- * `structuredClone` and `postMessage` fail, with this text, where they would give an object without
+ * Whether a scope may dispose of a tensor. Symbols cannot be cloned, so these also make
+ * `structuredClone` and `postMessage` fail with this text, instead of returning an object without
  * the tensor's memory.
  */
 const clonesLack = 'the memory of a Tensor: send its data() or bytes(), with shape and dtype';
@@ -32,39 +32,39 @@ export interface ToOptions {
   dtype?: DType;
   /** Default: the tensor's own. */
   device?: DeviceChoice;
-  /** Copies even if nothing changes. Default false. */
+  /** Copy even if nothing changes. Default false. */
   copy?: boolean;
   /**
-   * Does not wait for a copy between the CPU and a GPU, if the tensor on the CPU is pinned. What comes to
-   * the CPU that way must not be read before `cuda.synchronize()`. Default false.
+   * Do not wait for a copy between the CPU and a GPU if the tensor on the CPU is pinned. A copy to the
+   * CPU must not be read before `cuda.synchronize()`. Default false.
    */
   nonBlocking?: boolean;
 }
 
 /**
- * An array of numbers of any shape, on the CPU or a GPU, with automatic differentiation.
+ * A multi-dimensional array of numbers on the CPU or a GPU, with automatic differentiation.
  *
- * Names and meanings are PyTorch's; a trailing underscore changes the tensor in place. Tensors
- * come from functions such as {@link tensor}, {@link zeros} or from other tensors, never from
- * `new`: native code makes the objects, whose memory it holds until {@link Tensor.dispose}, the
- * end of a scope, or the garbage collector. They cannot be cloned or sent to another thread
- * (`structuredClone` and `postMessage` throw a DataCloneError): send the elements, `data()`.
+ * Names and semantics are those of PyTorch; methods with a trailing underscore work in place. Tensors
+ * are created by functions such as {@link tensor} and {@link zeros} or from other tensors, not with
+ * `new`. Native code holds their memory until {@link Tensor.dispose}, the end of a scope, or garbage
+ * collection. Tensors cannot be cloned or sent to another thread (`structuredClone` and `postMessage`
+ * throw a DataCloneError): send the elements, `data()`.
  *
- * What a tensor is, its conversions, gradients and life are here; its other methods are in `methods/`,
- * a file for each topic.
+ * Properties, conversions, gradients and disposal are here; the other methods are in `methods/`, one
+ * file per topic.
  */
 export class Tensor extends SlotHolder {
-  // A property of the object itself: clones look at no other.
+  // An own property, since cloning considers only these.
   private lifetime: symbol;
 
-  /** For `makeTensor` only: an object that `new` made elsewhere has no memory behind it. */
+  /** For `makeTensor` only: an object created elsewhere with `new` has no memory. */
   protected constructor() {
     super();
     this.lifetime = scoped;
     currentScope()?.add(this);
   }
 
-  /** True for tensors that outlive all scopes. Set by `keep`. @internal */
+  /** True for tensors that no scope disposes of. Set by `keep`. @internal */
   get kept(): boolean {
     return this.lifetime === outliving;
   }
@@ -73,14 +73,14 @@ export class Tensor extends SlotHolder {
     this.lifetime = kept ? outliving : scoped;
   }
 
-  // What it is.
+  // Properties.
 
   /** The sizes of the dimensions; `[]` for a single number. */
   get shape(): readonly number[] {
     return native().shape(this);
   }
 
-  /** How far apart neighbours along each dimension are in memory, in elements. */
+  /** Distance in memory between adjacent elements along each dimension, in elements. */
   get strides(): readonly number[] {
     return native().strides(this);
   }
@@ -105,29 +105,29 @@ export class Tensor extends SlotHolder {
     return native().device(this) as Device;
   }
 
-  /** Whether the elements lie in row-major order without gaps. */
+  /** Whether the elements are in row-major order without gaps. */
   get isContiguous(): boolean {
     return native().isContiguous(this);
   }
 
   /**
    * Whether only some rows are stored, as in the gradient of an embedding with `sparseGradient`;
-   * `ops.aten._to_dense(tensor)` fills in the zeros.
+   * `ops.aten._to_dense(tensor)` converts it to a dense tensor.
    */
   get isSparse(): boolean {
     return native().isSparse(this);
   }
 
-  /** Whether {@link Tensor.dispose} was called; every other use throws ERR_DISPOSED then. */
+  /** Whether {@link Tensor.dispose} was called; any other use then throws ERR_DISPOSED. */
   get isDisposed(): boolean {
     return slotOf(this) <= 0;
   }
 
-  // Its elements.
+  // Elements.
 
   /**
-   * A copy of the elements in row-major order, whatever the strides. float16 and bfloat16 come
-   * as Float32Array, int64 as BigInt64Array, bool as Uint8Array of 0 and 1.
+   * A copy of the elements in row-major order, regardless of strides. float16 and bfloat16 are
+   * returned as Float32Array, int64 as BigInt64Array, bool as Uint8Array of 0 and 1.
    */
   data(): TensorData {
     const { dtype } = this;
@@ -140,14 +140,14 @@ export class Tensor extends SlotHolder {
     return typedArrayOver(native().toBytes(this), dtype);
   }
 
-  /** A copy of the elements' bytes in row-major order, as the dtype stores them. */
+  /** A copy of the bytes of the elements in row-major order, in the format of the dtype. */
   bytes(): Uint8Array {
     return new Uint8Array(native().toBytes(this));
   }
 
   /**
-   * The elements as nested arrays; of a 0-dim tensor the element itself. bool gives booleans,
-   * int64 gives numbers, and bigints where a number would lose digits.
+   * The elements as nested arrays; for a 0-dim tensor, the element itself. bool gives booleans,
+   * int64 gives numbers, or bigints if a number would lose digits.
    */
   toArray(): NestedArray {
     const { dtype, shape } = this;
@@ -155,9 +155,9 @@ export class Tensor extends SlotHolder {
   }
 
   /**
-   * The only element as a number; bool gives 0 or 1.
+   * The value of a tensor with one element as a number; bool gives 0 or 1.
    *
-   * @throws RangeError when there is not exactly one, or an int64 does not fit in a number
+   * @throws RangeError if there is not exactly one element, or an int64 does not fit in a number
    */
   item(): number {
     if (this.numel !== 1) {
@@ -177,10 +177,10 @@ export class Tensor extends SlotHolder {
   // Conversions and copies.
 
   /**
-   * Another dtype or device; shares the memory when nothing changes, unless `copy`.
+   * Converts to another dtype or device; shares memory if nothing changes, unless `copy` is true.
    *
-   * @throws TypeError for a dtype, device or option that is none; RangeError for the number of a GPU
-   *   that is not there; TorchError ERR_CUDA_UNAVAILABLE
+   * @throws TypeError for an invalid dtype, device or option; RangeError if there is no GPU with that
+   *   index; TorchError ERR_CUDA_UNAVAILABLE
    */
   to(options: ToOptions): Tensor {
     checkOptions('to', options, ['dtype', 'device', 'copy', 'nonBlocking']);
@@ -202,8 +202,8 @@ export class Tensor extends SlotHolder {
   }
 
   /**
-   * `to({ device: 'cuda' })`, or to the GPU of a number.
-   * @throws TorchError ERR_CUDA_UNAVAILABLE; TypeError, RangeError for what is no number of a GPU
+   * `to({ device: 'cuda' })`, or to the GPU with this index.
+   * @throws TorchError ERR_CUDA_UNAVAILABLE; TypeError, RangeError if `index` is not a GPU's
    */
   cuda(index?: number): Tensor {
     if (index === undefined) return this.to({ device: 'cuda' });
@@ -211,71 +211,70 @@ export class Tensor extends SlotHolder {
   }
 
   /**
-   * A copy in pinned memory, which the system never moves: a GPU copies from and to it several times
-   * as fast, and with `to({ device, nonBlocking: true })` while the program goes on. The tensor itself
-   * if it is pinned already.
+   * A copy in pinned (page-locked) memory. Copies between it and a GPU are several times as fast, and
+   * asynchronous with `to({ device, nonBlocking: true })`. Returns the tensor itself if it is already
+   * pinned.
    *
-   * @throws TorchError ERR_CUDA_UNAVAILABLE without a GPU, which alone could make use of it; TypeError
-   *   unless it is on the CPU
+   * @throws TorchError ERR_CUDA_UNAVAILABLE without a GPU; TypeError if the tensor is not on the CPU
    */
   pinMemory(): Tensor {
     needCuda('pinMemory', 'pinned memory is for copies to a GPU, and');
     if (this.device !== 'cpu') {
       throw new TypeError(
-        `pinMemory: only memory of the CPU can be pinned, this is ${this.device}`,
+        `pinMemory: only tensors on the CPU can be pinned, this one is on ${this.device}`,
       );
     }
     return callTensor('aten::pin_memory', this);
   }
 
-  /** Whether the elements lie in pinned memory; see {@link Tensor.pinMemory}. */
+  /** Whether the tensor is in pinned memory; see {@link Tensor.pinMemory}. */
   get isPinned(): boolean {
     return (
       this.device === 'cpu' && cudaState().devices > 0 && (call('aten::is_pinned', this) as boolean)
     );
   }
 
-  /** As float32. */
+  /** Converts to float32. */
   float(): Tensor {
     return callTensor('aten::to.dtype', this, 'float32');
   }
 
-  /** As float64. */
+  /** Converts to float64. */
   double(): Tensor {
     return callTensor('aten::to.dtype', this, 'float64');
   }
 
-  /** As float16. */
+  /** Converts to float16. */
   half(): Tensor {
     return callTensor('aten::to.dtype', this, 'float16');
   }
 
-  /** As bfloat16. */
+  /** Converts to bfloat16. */
   bfloat16(): Tensor {
     return callTensor('aten::to.dtype', this, 'bfloat16');
   }
 
-  /** As int64. Fractions are cut off. */
+  /** Converts to int64; fractions are truncated. */
   long(): Tensor {
     return callTensor('aten::to.dtype', this, 'int64');
   }
 
-  /** As int32. Fractions are cut off. */
+  /** Converts to int32; fractions are truncated. */
   int(): Tensor {
     return callTensor('aten::to.dtype', this, 'int32');
   }
 
-  /** As bool: true where non-zero. */
+  /** Converts to bool: true where non-zero. */
   bool(): Tensor {
     return callTensor('aten::to.dtype', this, 'bool');
   }
 
-  /** A copy in memory of its own; gradients flow through it. */
+  /** A differentiable copy. */
   clone(): Tensor {
     return callTensor('aten::clone', this);
   }
 
-  /** The same memory, outside of the autograd graph. */
+  /** A tensor that shares the memory but is detached from the autograd graph. */
   detach(): Tensor {
     return callTensor('aten::detach', this);
   }
@@ -287,7 +286,7 @@ export class Tensor extends SlotHolder {
     return native().requiresGrad(this);
   }
 
-  /** @throws TypeError for integers and bools */
+  /** @throws TypeError if the dtype is not floating-point */
   set requiresGrad(value: boolean) {
     checkBoolean('requiresGrad', 'value', value);
     if (value) checkCanRequireGrad('requiresGrad', this.dtype);
@@ -296,7 +295,7 @@ export class Tensor extends SlotHolder {
       () => {
         if (!value && !this.isLeaf) {
           throw new TypeError(
-            'requiresGrad: only a leaf can stop requiring gradients, this tensor was computed ' +
+            'requiresGrad: only a leaf can stop requiring gradients, but this tensor was computed ' +
               `by ${this.gradFn ?? 'an operation'}; use detach()`,
           );
         }
@@ -310,7 +309,7 @@ export class Tensor extends SlotHolder {
     return this;
   }
 
-  /** The gradient that `backward` has accumulated, or null. */
+  /** The gradient accumulated by `backward`, or null. */
   get grad(): Tensor | null {
     return native().grad(this);
   }
@@ -323,13 +322,13 @@ export class Tensor extends SlotHolder {
       const wanted = `${formatShape(this.shape)} of ${this.dtype} on ${this.device}`;
       const given = `${formatShape(value.shape)} of ${value.dtype} on ${value.device}`;
       if (given !== wanted) {
-        throw new RangeError(`grad: a gradient here must be ${wanted}, got ${given}`);
+        throw new RangeError(`grad: the gradient of this tensor must be ${wanted}, got ${given}`);
       }
     }
     native().setGrad(this, value);
   }
 
-  /** Whether the tensor was not computed by a recorded operation; leaves get a {@link grad}. */
+  /** Whether the tensor was not computed by a recorded operation; only leaves get a {@link grad}. */
   get isLeaf(): boolean {
     return native().isLeaf(this);
   }
@@ -343,16 +342,17 @@ export class Tensor extends SlotHolder {
    * Computes the gradients of this tensor with respect to all leaves and adds them to their
    * {@link grad}.
    *
-   * @throws TypeError without gradients to compute; RangeError when the tensor has several
-   *   elements and no `gradient` is given, or the shapes differ
+   * @throws TypeError if nothing requires gradients; RangeError if the tensor has several elements
+   *   and `gradient` is missing, or shapes differ
    */
   backward(options: BackwardOptions = {}): void {
     runBackward(this, options);
   }
 
   /**
-   * Calls `hook` with this tensor's gradient in every backward pass; what it returns takes the
-   * gradient's place. It runs on the event loop's thread, also in {@link Tensor.backwardAsync}.
+   * Calls `hook` with this tensor's gradient in every backward pass; if it returns a tensor, that
+   * replaces the gradient. It runs on the main thread of the event loop, also in
+   * {@link Tensor.backwardAsync}.
    *
    * @throws TypeError if the tensor does not require gradients
    */
@@ -360,17 +360,17 @@ export class Tensor extends SlotHolder {
     return registerGradientHook(this, hook);
   }
 
-  /** {@link backward} off the event loop. Use neither the graph nor the leaves before it settles. */
+  /** {@link backward} off the event loop. Do not use the graph or the leaves before it settles. */
   backwardAsync(options: BackwardOptions = {}): Promise<void> {
     return runBackwardAsync(this, options);
   }
 
-  // Life.
+  // Disposal.
 
-  /** Gives the memory back now, unless other tensors share it. Harmless when repeated. */
+  /** Frees the memory now, unless other tensors share it; has no effect if called again. */
   dispose(): void {
     releaseSlot(this);
-    // A long scope must not collect the shells of tensors that are gone.
+    // A long-lived scope must not accumulate disposed tensors.
     currentScope()?.forget(this);
   }
 
@@ -379,24 +379,24 @@ export class Tensor extends SlotHolder {
     this.dispose();
   }
 
-  /** As PyTorch prints tensors; large ones are summarised. */
+  /** The text that PyTorch prints; large tensors are summarized. */
   override toString(): string {
     return this.isDisposed ? 'tensor(disposed)' : formatTensor(this);
   }
 
-  /** What error messages call it: `Tensor [2, 3] of float32`. @internal */
+  /** The description in error messages: `Tensor [2, 3] of float32`. @internal */
   [description](className: string): string {
     if (this.isDisposed) return `disposed ${className}`;
     return `${className} ${formatShape(this.shape)} of ${this.dtype}`;
   }
 
-  /** What `console.log` shows: {@link Tensor.toString}. */
+  /** The output of `console.log`: {@link Tensor.toString}. */
   [inspect](): string {
     return this.toString();
   }
 }
 
-// Its other methods: the interface declares them, and addMethods puts them on the prototype.
+// The other methods: the interface declares them, and addMethods adds them to the prototype.
 export interface Tensor extends TensorMethods {}
 addMethods(Tensor.prototype);
 

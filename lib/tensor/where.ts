@@ -1,10 +1,10 @@
-/** The choice between two tensors or numbers, for the function `where` and the method. */
+/** The function `where`, which the method uses too. */
 import { checkBroadcast, checkMask, checkOperand, explained, type Scalar } from './check.js';
 import { callTensor } from './dispatch.js';
 import { isTensor } from './slot.js';
 import type { Tensor } from './tensor.js';
 
-/** `input` where the bool `condition` is true, else `other`; each a tensor or a number. */
+/** `input` where the bool tensor `condition` is true, else `other`; each is a tensor or a number. */
 export function where(condition: Tensor, input: Tensor | Scalar, other: Tensor | Scalar): Tensor {
   checkMask('where', 'condition', condition);
   checkOperand('where', 'input', input);

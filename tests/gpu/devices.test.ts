@@ -154,7 +154,7 @@ describe('copies that do not wait', () => {
     expect(pinned.toArray()).toEqual([5, 5]);
     expect(ones([2]).isPinned).toBe(false);
     expect(() => ones([2], { device: 'cuda' }).pinMemory()).toThrow(
-      'pinMemory: only memory of the CPU can be pinned, this is cuda:0',
+      'pinMemory: only tensors on the CPU can be pinned, this one is on cuda:0',
     );
   });
 });

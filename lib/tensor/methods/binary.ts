@@ -1,4 +1,4 @@
-/** What the element-by-element methods with a second operand share. */
+/** Common code of the elementwise methods with a second operand. */
 import {
   checkBroadcast,
   checkBroadcastTo,
@@ -12,7 +12,7 @@ import { isFloatingPoint } from '../dtype.js';
 import { isTensor } from '../slot.js';
 import type { Tensor } from '../tensor.js';
 
-/** The overloads of one op: for a tensor and for a number as the other operand. */
+/** The overloads of one op: for a tensor or a number as the other operand. */
 export interface BinaryOps {
   readonly tensor: string;
   readonly scalar: string;
@@ -20,11 +20,11 @@ export interface BinaryOps {
 
 const knownOverloads = new Map<string, BinaryOps>();
 
-/** `aten::<name>.Tensor` and `.Scalar`, which most ops have. */
+/** `aten::<name>.Tensor` and `.Scalar`, the overloads of most ops. */
 export function overloads(name: string): BinaryOps {
   let known = knownOverloads.get(name);
   if (known === undefined) {
-    // Kept: a name that is put together at each call is hashed anew at each call.
+    // Cached, because a newly concatenated string must be hashed at each call.
     known = { tensor: `aten::${name}.Tensor`, scalar: `aten::${name}.Scalar` };
     knownOverloads.set(name, known);
   }
@@ -41,7 +41,7 @@ function runBinary(
   return named === undefined ? callTensor(op, self, other) : callTensor(op, self, other, named);
 }
 
-/** `self op other`, broadcast, through the overload for tensors or for numbers. */
+/** `self op other`, broadcast, with the overload for tensors or for numbers. */
 export function binary(
   self: Tensor,
   other: Tensor | Scalar,
@@ -60,7 +60,7 @@ export function binary(
   );
 }
 
-/** The same in place; the result has the tensor's own shape and dtype. */
+/** The same in place; the tensor keeps its shape and dtype. */
 export function binaryInPlace(
   self: Tensor,
   other: Tensor | Scalar,
@@ -78,7 +78,7 @@ export function binaryInPlace(
   return self;
 }
 
-/** For ops that know tensors only as their other operand. */
+/** For ops that accept only tensors as the other operand. */
 export function binaryOfTensors(self: Tensor, other: Tensor, name: string, op: string): Tensor {
   checkTensor(name, 'other', other);
   return explained(
@@ -87,7 +87,7 @@ export function binaryOfTensors(self: Tensor, other: Tensor, name: string, op: s
   );
 }
 
-/** For ops on bits: they know integers and bools only. @throws TypeError */
+/** For bitwise ops, which accept only integers and bools. @throws TypeError */
 export function binaryOfBits(
   self: Tensor,
   other: Tensor | Scalar,
@@ -99,17 +99,17 @@ export function binaryOfBits(
   return binary(self, other, name, ops);
 }
 
-/** @throws TypeError when `value` holds floating numbers */
+/** @throws TypeError if the dtype of `value` is floating-point */
 export function checkBits(owner: string, name: string, value: Tensor): void {
   if (isFloatingPoint(value.dtype)) {
     throw new TypeError(
-      `${owner}: ${name} must hold integers or bools, got ${value.dtype}; ` +
+      `${owner}: ${name} must contain integers or bools, got ${value.dtype}; ` +
         'convert it: long() or bool()',
     );
   }
 }
 
-/** Runs an in-place op of one tensor; returns the tensor. */
+/** Runs an in-place op on one tensor; returns the tensor. */
 export function inPlace(self: Tensor, op: string, ...args: unknown[]): Tensor {
   call(op, self, ...args);
   return self;

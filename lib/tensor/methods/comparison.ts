@@ -1,4 +1,4 @@
-/** Methods of Tensor that compare and combine truth values. Results are bool tensors. */
+/** Comparison and logical methods of Tensor. Results are bool tensors. */
 import { checkBoolean, checkNumber, checkOptions } from '../../runtime/arguments.js';
 import { checkBroadcast, checkTensor, explained, type Scalar } from '../check.js';
 import { call, callTensor } from '../dispatch.js';
@@ -7,9 +7,9 @@ import { binary, binaryOfTensors, overloads } from './binary.js';
 
 /** Options of {@link Tensor.allclose} and {@link Tensor.isclose}. */
 export interface AllcloseOptions {
-  /** Part of `other`'s magnitude that may differ. Default 1e-5, as in PyTorch. */
+  /** Relative tolerance. Default 1e-5, as in PyTorch. */
   rtol?: number;
-  /** Difference that is allowed anyway. Default 1e-8, as in PyTorch. */
+  /** Absolute tolerance. Default 1e-8, as in PyTorch. */
   atol?: number;
   /** Whether NaN equals NaN. Default false. */
   equalNan?: boolean;
@@ -34,21 +34,21 @@ function checkComparable(owner: string, self: Tensor, other: Tensor): void {
   checkBroadcast(owner, ['the tensor', 'other'], self.shape, other.shape);
   if (self.dtype !== other.dtype) {
     throw new TypeError(
-      `${owner}: both must have one dtype, got ${self.dtype} and ${other.dtype}; ` +
+      `${owner}: both must have the same dtype, got ${self.dtype} and ${other.dtype}; ` +
         'convert one with to({ dtype })',
     );
   }
 }
 
 /**
- * Comparisons and truth values. Each method refuses arguments of a wrong kind, dtype or device with
- * a TypeError, shapes that cannot be broadcast with a RangeError, both naming the argument, and a
- * disposed tensor with a TorchError.
+ * Comparison and logical methods. Each throws TypeError for an argument of a wrong type or dtype,
+ * RangeError for shapes that cannot be broadcast, and TorchError for tensors on different devices or
+ * a disposed tensor.
  *
  * @throws TypeError, RangeError, TorchError ERR_DISPOSED
  */
 export abstract class ComparisonMethods {
-  /** `this = other`, element by element. */
+  /** `this = other`, elementwise. */
   eq(this: Tensor, other: Tensor | Scalar): Tensor {
     return binary(this, other, 'eq', overloads('eq'));
   }
@@ -93,7 +93,7 @@ export abstract class ComparisonMethods {
     return binaryOfTensors(this, other, 'logicalOr', 'aten::logical_or');
   }
 
-  /** True where exactly one of both is non-zero. */
+  /** True where exactly one is non-zero. */
   logicalXor(this: Tensor, other: Tensor): Tensor {
     return binaryOfTensors(this, other, 'logicalXor', 'aten::logical_xor');
   }
@@ -113,7 +113,7 @@ export abstract class ComparisonMethods {
     return callTensor('aten::isfinite', this);
   }
 
-  /** Whether both have the same shape and elements (NaN differs from NaN). Dtypes must agree. */
+  /** Whether shapes and elements are equal (NaN is not equal to NaN). Dtypes must be equal. */
   equal(this: Tensor, other: Tensor): boolean {
     checkTensor('equal', 'other', other);
     return call('aten::equal', this, other) as boolean;
@@ -137,7 +137,7 @@ export abstract class ComparisonMethods {
     );
   }
 
-  /** True where an element is one of `testElements`, whatever their shape. */
+  /** True where an element is one of `testElements`, which may have any shape. */
   isin(this: Tensor, testElements: Tensor): Tensor {
     checkTensor('isin', 'testElements', testElements);
     return callTensor('aten::isin.Tensor_Tensor', this, testElements);

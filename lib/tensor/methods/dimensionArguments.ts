@@ -1,4 +1,4 @@
-/** What the methods along dimensions share: reading `dim` and `keepdim`, and naming faults. */
+/** Common code of methods along dimensions: checks of `dim` and `keepdim`. */
 import { checkBoolean, checkOptions, orDefault } from '../../runtime/arguments.js';
 import { checkDimRange, checkDims, checkIndex, explained, formatShape } from '../check.js';
 import { isFloatingPoint, type DType } from '../dtype.js';
@@ -6,15 +6,15 @@ import type { Tensor } from '../tensor.js';
 
 /** Options of all methods that reduce dimensions. */
 export interface KeepdimOptions {
-  /** Keeps the reduced dimensions with size 1. Default false. */
+  /** Keep the reduced dimensions with size 1. Default false. */
   keepdim?: boolean;
 }
 
-/** The values along a dimension and where they are (int64). */
+/** Values along a dimension and their indices. */
 export interface ValuesAndIndices {
-  /** The values, of the tensor's dtype. */
+  /** The values, with the dtype of the tensor. */
   values: Tensor;
-  /** Where along the dimension each was, int64, the same shape. */
+  /** The index of each value along the dimension, int64, the same shape. */
   indices: Tensor;
 }
 
@@ -26,7 +26,7 @@ export function dimsOf(owner: string, dims: Dims | undefined): readonly number[]
   return dims === undefined || dims === null ? null : checkDims(owner, 'dim', dims);
 }
 
-/** @throws RangeError naming the dimension that the tensor does not have, or that comes twice */
+/** @throws RangeError if a dimension does not exist or occurs twice */
 export function checkDimsRange(owner: string, dims: readonly number[] | null, ndim: number): void {
   if (dims === null) return;
   for (const dim of dims) checkDimRange(owner, 'dim', dim, ndim);
@@ -35,7 +35,7 @@ export function checkDimsRange(owner: string, dims: readonly number[] | null, nd
   }
 }
 
-/** `keepdim` of options that may have `more` keys. @throws TypeError for others */
+/** `keepdim` of options that may also have the keys `more`. @throws TypeError for unknown keys */
 export function keepdimOf(
   owner: string,
   options: KeepdimOptions,
@@ -45,28 +45,28 @@ export function keepdimOf(
   return checkBoolean(owner, 'keepdim', orDefault(options.keepdim, false));
 }
 
-/** @throws TypeError when `keepdim` is asked for without a dimension to keep */
+/** @throws TypeError if `keepdim` is true without a dimension to keep */
 export function checkKeepdimHasDim(owner: string, dim: number | undefined, keepdim: boolean): void {
   if (dim === undefined && keepdim) {
-    throw new TypeError(`${owner}: keepdim needs a dim; without one the result has no dimensions`);
+    throw new TypeError(`${owner}: keepdim requires dim; without it the result has no dimensions`);
   }
 }
 
-/** @throws TypeError when the elements are integers or bools */
+/** @throws TypeError if the dtype is not floating-point */
 export function checkFloating(owner: string, dtype: DType): void {
   if (!isFloatingPoint(dtype)) {
     throw new TypeError(
-      `${owner}: needs a floating tensor, got ${dtype}; convert it: to({ dtype: 'float32' })`,
+      `${owner}: needs a floating-point tensor, got ${dtype}; convert it: to({ dtype: 'float32' })`,
     );
   }
 }
 
-/** @throws RangeError for a tensor without elements, of which there is no `what` */
+/** @throws RangeError if the tensor has no elements and so no `what` */
 export function checkNotEmpty(owner: string, self: Tensor, what = owner): void {
   if (self.numel === 0) throw new RangeError(`${owner}: a tensor without elements has no ${what}`);
 }
 
-/** Runs an op along one dimension; a dimension out of range is named. */
+/** Runs an op along one dimension. @throws RangeError if it is out of range */
 export function alongDim<Result>(
   self: Tensor,
   name: string,
@@ -81,7 +81,7 @@ export function alongDim<Result>(
   });
 }
 
-/** A result pair of libtorch's under its names. */
+/** Names the two results of a libtorch op. */
 export function valuesAndIndices([values, indices]: Tensor[]): ValuesAndIndices {
   return { values, indices } as ValuesAndIndices;
 }

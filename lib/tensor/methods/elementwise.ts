@@ -1,4 +1,4 @@
-/** Methods of Tensor that compute each element on its own, with PyTorch's broadcasting. */
+/** Elementwise methods of Tensor, with PyTorch's broadcasting. */
 import { checkChoice, checkOptions } from '../../runtime/arguments.js';
 import {
   checkBroadcastTo,
@@ -14,7 +14,7 @@ import { isTensor } from '../slot.js';
 import type { Tensor } from '../tensor.js';
 import { binary, binaryInPlace, binaryOfTensors, overloads } from './binary.js';
 
-/** Options of {@link Tensor.add} and {@link Tensor.sub}, in place too. */
+/** Options of {@link Tensor.add} and {@link Tensor.sub}, also in place. */
 export interface AlphaOptions {
   /** Factor of the other operand. Default 1. */
   alpha?: Scalar;
@@ -22,13 +22,13 @@ export interface AlphaOptions {
 
 /** Options of {@link Tensor.div}. */
 export interface DivOptions {
-  /** Rounds towards zero or down; default: true division, which gives floats for integers. */
+  /** Round towards zero or down; default: true division, which returns floats for integers. */
   roundingMode?: 'trunc' | 'floor';
 }
 
 /** Options of {@link Tensor.round}. */
 export interface RoundOptions {
-  /** Digits after the point; negative: before it. Default 0. */
+  /** Digits after the decimal point; negative: before it. Default 0. */
   decimals?: number;
 }
 
@@ -51,9 +51,9 @@ function divArgument(name: string, options?: DivOptions): { rounding_mode: strin
 }
 
 /**
- * Arithmetic on each element. Each method refuses arguments of a wrong kind, dtype or device with a
- * TypeError, shapes that cannot be broadcast with a RangeError, both naming the argument, and a
- * disposed tensor with a TorchError.
+ * Elementwise arithmetic. Each method throws TypeError for an argument of a wrong type or dtype,
+ * RangeError for shapes that cannot be broadcast, and TorchError for tensors on different devices or
+ * a disposed tensor.
  *
  * @throws TypeError, RangeError, TorchError ERR_DISPOSED
  */
@@ -70,12 +70,12 @@ export abstract class ElementwiseMethods {
     return binary(this, other, 'sub', overloads('sub'), alpha);
   }
 
-  /** `this · other`, element by element. */
+  /** `this · other`, elementwise. */
   mul(this: Tensor, other: Tensor | Scalar): Tensor {
     return binary(this, other, 'mul', overloads('mul'));
   }
 
-  /** `this / other`. Integers give floats unless a `roundingMode` is given. */
+  /** `this / other`. Returns floats for integers unless there is a `roundingMode`. */
   div(this: Tensor, other: Tensor | Scalar, options?: DivOptions): Tensor {
     const mode = divArgument('div', options);
     return mode === undefined
@@ -83,7 +83,7 @@ export abstract class ElementwiseMethods {
       : binary(this, other, 'div', divWithMode, mode);
   }
 
-  /** Remainder with the sign of `other`, as Python's `%`. */
+  /** Remainder with the sign of `other`, like Python's `%`. */
   remainder(this: Tensor, other: Tensor | Scalar): Tensor {
     return binary(this, other, 'remainder', overloads('remainder'));
   }
@@ -93,12 +93,12 @@ export abstract class ElementwiseMethods {
     return binary(this, exponent, 'pow', powOps);
   }
 
-  /** The larger of both, NaN if one is. */
+  /** The larger of both; NaN if either is. */
   maximum(this: Tensor, other: Tensor): Tensor {
     return binaryOfTensors(this, other, 'maximum', 'aten::maximum');
   }
 
-  /** The smaller of both, NaN if one is. */
+  /** The smaller of both; NaN if either is. */
   minimum(this: Tensor, other: Tensor): Tensor {
     return binaryOfTensors(this, other, 'minimum', 'aten::minimum');
   }
@@ -149,14 +149,14 @@ export abstract class ElementwiseMethods {
   }
 
   /**
-   * Limits elements to `[min, max]`; null leaves one side open.
+   * Clamps elements to `[min, max]`; null: no limit.
    *
-   * @throws TypeError when both are missing
+   * @throws TypeError if both are missing
    */
   clamp(this: Tensor, min?: Scalar | null, max?: Scalar | null): Tensor {
     const [low, high] = [min ?? null, max ?? null];
     if (low === null && high === null) {
-      throw new TypeError('clamp: give min, max or both; got neither');
+      throw new TypeError('clamp: pass min, max or both; got neither');
     }
     if (low !== null) checkScalar('clamp', 'min', low);
     if (high !== null) checkScalar('clamp', 'max', high);
@@ -208,12 +208,12 @@ export abstract class ElementwiseMethods {
     return callTensor('aten::reciprocal', this);
   }
 
-  /** Sine, of radians. */
+  /** Sine of angles in radians. */
   sin(this: Tensor): Tensor {
     return callTensor('aten::sin', this);
   }
 
-  /** Cosine, of radians. */
+  /** Cosine of angles in radians. */
   cos(this: Tensor): Tensor {
     return callTensor('aten::cos', this);
   }
@@ -243,7 +243,7 @@ export abstract class ElementwiseMethods {
     return callTensor('aten::ceil', this);
   }
 
-  /** Rounds to the nearest integer, or to `decimals` digits after the point; halves to even. */
+  /** Rounds to the nearest integer, or to `decimals` digits after the decimal point; half to even. */
   round(this: Tensor, options: RoundOptions = {}): Tensor {
     checkOptions('round', options, ['decimals']);
     const { decimals = 0 } = options;

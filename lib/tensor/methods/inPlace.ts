@@ -1,38 +1,38 @@
-/** Methods of Tensor that compute each element in place. Each returns the tensor itself. */
+/** Elementwise in-place methods of Tensor. Each returns the tensor itself. */
 import { checkScalar, type Scalar } from '../check.js';
 import type { Tensor } from '../tensor.js';
 import { binaryInPlace, inPlace, overloads } from './binary.js';
 
 /**
- * Arithmetic in place. Each method refuses arguments of a wrong kind, dtype or device with a
- * TypeError, shapes that cannot be broadcast to this one with a RangeError, both naming the
- * argument, and a disposed tensor with a TorchError.
+ * In-place arithmetic. Each method throws TypeError for an argument of a wrong type or dtype,
+ * RangeError for shapes that cannot be broadcast to this one, and TorchError for tensors on different
+ * devices or a disposed tensor.
  *
  * @throws TypeError, RangeError, TorchError ERR_DISPOSED
  */
 export abstract class InPlaceMethods {
-  /** Limits elements to `[min, max]`; null leaves one side open. @throws TypeError without both */
+  /** Clamps elements to `[min, max]`; null: no limit. @throws TypeError if both are missing */
   clamp_(this: Tensor, min?: Scalar | null, max?: Scalar | null): Tensor {
     const [low, high] = [min ?? null, max ?? null];
     if (low === null && high === null) {
-      throw new TypeError('clamp_: give min, max or both; got neither');
+      throw new TypeError('clamp_: pass min, max or both; got neither');
     }
     if (low !== null) checkScalar('clamp_', 'min', low);
     if (high !== null) checkScalar('clamp_', 'max', high);
     return inPlace(this, 'aten::clamp_', low, high);
   }
 
-  /** To the power of `exponent`. */
+  /** Raises to the power of `exponent`. */
   pow_(this: Tensor, exponent: Tensor | Scalar): Tensor {
     return binaryInPlace(this, exponent, 'pow_', overloads('pow_'));
   }
 
-  /** Remainder with the sign of `other`, as Python's `%`. */
+  /** Remainder with the sign of `other`, like Python's `%`. */
   remainder_(this: Tensor, other: Tensor | Scalar): Tensor {
     return binaryInPlace(this, other, 'remainder_', overloads('remainder_'));
   }
 
-  /** Turns the sign. */
+  /** Negates each element. */
   neg_(this: Tensor): Tensor {
     return inPlace(this, 'aten::neg_');
   }
@@ -57,7 +57,7 @@ export abstract class InPlaceMethods {
     return inPlace(this, 'aten::sqrt_');
   }
 
-  /** `1 / sqrt`. */
+  /** `1 / sqrt(x)`. */
   rsqrt_(this: Tensor): Tensor {
     return inPlace(this, 'aten::rsqrt_');
   }
@@ -67,7 +67,7 @@ export abstract class InPlaceMethods {
     return inPlace(this, 'aten::square_');
   }
 
-  /** `1 /` each element. */
+  /** `1 / x`. */
   reciprocal_(this: Tensor): Tensor {
     return inPlace(this, 'aten::reciprocal_');
   }
@@ -97,7 +97,7 @@ export abstract class InPlaceMethods {
     return inPlace(this, 'aten::ceil_');
   }
 
-  /** Rounds to the nearest integer, halves to the even one. */
+  /** Rounds to the nearest integer, half to even. */
   round_(this: Tensor): Tensor {
     return inPlace(this, 'aten::round_');
   }

@@ -1,4 +1,4 @@
-/** The methods of Tensor by topic: a file for each group, all put on its prototype. */
+/** The methods of Tensor by topic: one file per group, all added to its prototype. */
 import { ComparisonMethods } from './comparison.js';
 import { ElementwiseMethods } from './elementwise.js';
 import { InPlaceMethods } from './inPlace.js';
@@ -13,7 +13,7 @@ import { ShapeMethods } from './shape.js';
 import { SortingMethods } from './sorting.js';
 import { StatisticsMethods } from './statistics.js';
 
-/** The methods that {@link Tensor} has beside those in its class. */
+/** The methods of {@link Tensor} that are not in its class. */
 export interface TensorMethods
   extends
     ComparisonMethods,
@@ -46,7 +46,7 @@ const groups = [
   StatisticsMethods,
 ];
 
-/** Makes the methods of all groups the prototype's own, as if they were in the body of its class. */
+/** Adds the methods of all groups to the prototype, as if they were in the body of the class. */
 export function addMethods(prototype: object): void {
   for (const group of groups) {
     const { constructor: _constructor, ...methods } = Object.getOwnPropertyDescriptors(

@@ -1,4 +1,4 @@
-/** Methods of Tensor that pick elements by tensors of positions or truth values. */
+/** Methods of Tensor that select elements by positions or masks. */
 import { checkBoolean, checkOptions, describe } from '../../runtime/arguments.js';
 import {
   checkBroadcast,
@@ -22,11 +22,11 @@ import { where } from '../where.js';
 
 /** Options of {@link Tensor.indexPut_}. */
 export interface IndexPutOptions {
-  /** Adds to what is there; an element picked twice gets both. Default false: replaces. */
+  /** Add to the elements instead of replacing them; repeated positions accumulate. Default false. */
   accumulate?: boolean;
 }
 
-/** @throws TypeError unless `index` is a tensor of one of the integer types given */
+/** @throws TypeError unless `index` is a tensor with one of the given integer dtypes */
 export function checkPositions(
   owner: string,
   index: unknown,
@@ -56,7 +56,7 @@ function checkPositionsAgree(owner: string, positions: readonly (Tensor | null)[
   }
 }
 
-/** Writes `value` where a view and the positions in it lead. */
+/** Writes `value` to the given positions of a view. */
 function put(
   view: Tensor,
   positions: readonly (Tensor | null)[],
@@ -90,7 +90,7 @@ function scalarTensor({ dtype, device }: Tensor, value: Scalar): Tensor {
   return callTensor('aten::scalar_tensor', value, { dtype, device });
 }
 
-/** Copies; as PyTorch, with dimensions of size 1 in front of `value` left out where too many. */
+/** Copies `value`; as in PyTorch, superfluous leading dimensions of size 1 are ignored. */
 function copyInto(view: Tensor, value: Tensor): void {
   const { shape } = value;
   const spare = Math.max(shape.length - view.ndim, 0);
@@ -100,9 +100,9 @@ function copyInto(view: Tensor, value: Tensor): void {
 }
 
 /**
- * Picking by positions and truth values. Each method refuses arguments of a wrong kind, dtype or
- * device with a TypeError, positions outside and shapes that do not fit with a RangeError, both
- * naming the argument, and a disposed tensor with a TorchError.
+ * Selection by positions and masks. Each method throws TypeError for an argument of a wrong type or
+ * dtype, RangeError for positions out of range or shapes that do not match, and TorchError for tensors
+ * on different devices or a disposed tensor.
  *
  * @throws TypeError, RangeError, TorchError ERR_DISPOSED
  */
@@ -126,7 +126,7 @@ export abstract class IndexingMethods {
     return where(condition, this, other);
   }
 
-  /** `out[i][j] = this[index[i][j]][j]` for dim 0, and so on: one element for each of `index`. */
+  /** `out[i][j] = this[index[i][j]][j]` for dim 0, and so on; has the shape of `index`. */
   gather(this: Tensor, dim: number, index: Tensor): Tensor {
     checkIndex('gather', 'dim', dim);
     checkPositions('gather', index);
@@ -143,7 +143,7 @@ export abstract class IndexingMethods {
         if (!fits) {
           throw new RangeError(
             `gather: index ${formatShape(wanted)} must have as many dimensions as the tensor ` +
-              `${formatShape(shape)} and be no larger in any but dimension ${dim}`,
+              `${formatShape(shape)} and must not be larger except in dimension ${dim}`,
           );
         }
       },
@@ -169,11 +169,12 @@ export abstract class IndexingMethods {
   }
 
   /**
-   * Indexing as Python's `x[…]`, one argument for each item: `x.index(0, '1:3', null, mask)` is
-   * `x[0, 1:3, None, mask]`. Shares memory with this tensor unless masks or positions come.
+   * Indexing like Python's `x[…]`, with one argument per item: `x.index(0, '1:3', null, mask)` is
+   * `x[0, 1:3, None, mask]`. Shares memory with this tensor unless there are masks or positions.
    * See {@link Index} for the items.
    *
-   * @throws TypeError for other kinds; RangeError for too many items or an index outside
+   * @throws TypeError for items of another type; RangeError if there are too many items or an index
+   *   is out of range
    */
   index(this: Tensor, ...indices: Index[]): Tensor {
     const { view, positions, made } = indexedView('index', this, indices);
@@ -191,8 +192,8 @@ export abstract class IndexingMethods {
   /**
    * Python's `x[…] = value`: `x.indexPut_(['1:', mask], 0)`; returns this tensor.
    *
-   * @param value a number, or a tensor that broadcasts to what the indices pick; where masks or
-   *   positions come it must have this tensor's dtype
+   * @param value a number, or a tensor that can be broadcast to the selected shape; with masks or
+   *   positions it must have the dtype of this tensor
    */
   indexPut_(
     this: Tensor,
@@ -216,14 +217,14 @@ export abstract class IndexingMethods {
     return this;
   }
 
-  /** The elements of the flattened tensor at the positions in `index`, in its shape. */
+  /** The elements of the flattened tensor at the positions in `index`, in the shape of `index`. */
   take(this: Tensor, index: Tensor): Tensor {
     checkPositions('take', index, ['int64']);
     checkGpuPositions('take', this, null, index, 'fromTheEnd');
     return callTensor('aten::take', this, index);
   }
 
-  /** As {@link Tensor.gather}, with `index` broadcast against this tensor. */
+  /** Like {@link Tensor.gather}, with `index` broadcast against this tensor. */
   takeAlongDim(this: Tensor, index: Tensor, dim: number): Tensor {
     checkIndex('takeAlongDim', 'dim', dim);
     checkPositions('takeAlongDim', index, ['int64']);
@@ -257,7 +258,7 @@ export abstract class IndexingMethods {
     );
   }
 
-  /** Elements where the bool `mask` (broadcast) is true, as one dimension. */
+  /** The elements where the bool `mask` (broadcast) is true, as a vector. */
   maskedSelect(this: Tensor, mask: Tensor): Tensor {
     checkMask('maskedSelect', 'mask', mask);
     return explained(

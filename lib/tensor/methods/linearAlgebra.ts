@@ -20,7 +20,7 @@ export interface ProductOptions {
   alpha?: Scalar;
 }
 
-/** @throws RangeError unless both have `ndim` dimensions and the inner sizes agree */
+/** @throws RangeError unless both have `ndim` dimensions and the inner sizes are equal */
 function checkMatrices(owner: string, a: readonly number[], b: readonly number[], ndim: number) {
   const form = ndim === 2 ? '[R, K] and [K, C]' : '[B, R, K] and [B, K, C]';
   const batchesAgree = ndim === 2 || a[0] === b[0];
@@ -33,13 +33,13 @@ function checkMatrices(owner: string, a: readonly number[], b: readonly number[]
 
 function checkMatmul(a: readonly number[], b: readonly number[]): void {
   if (a.length === 0 || b.length === 0) {
-    throw new RangeError('matmul: a 0-dim tensor is no matrix; use mul');
+    throw new RangeError('matmul: a 0-dim tensor is not a matrix; use mul');
   }
   const inner = b.length === 1 ? b[0] : b.at(-2);
   if (a.at(-1) !== inner) {
     throw new RangeError(
       `matmul: the inner sizes must agree, got ${formatShape(a)} and ${formatShape(b)}: ` +
-        `${a.at(-1)} against ${inner}`,
+        `${a.at(-1)} and ${inner}`,
     );
   }
   checkBroadcast(
@@ -50,7 +50,7 @@ function checkMatmul(a: readonly number[], b: readonly number[]): void {
   );
 }
 
-/** @throws RangeError unless both are vectors, of one size where `sameSize` */
+/** @throws RangeError unless both are vectors, of equal size if `sameSize` is true */
 function checkVectors(
   owner: string,
   a: readonly number[],
@@ -87,9 +87,8 @@ function addedProduct(
 }
 
 /**
- * Products of matrices. Each method refuses arguments of a wrong kind, dtype or device with a
- * TypeError, shapes that do not fit with a RangeError, both naming the argument, and a disposed
- * tensor with a TorchError.
+ * Matrix products. Each method throws TypeError for an argument of a wrong type or dtype, RangeError
+ * for shapes that do not match, and TorchError for tensors on different devices or a disposed tensor.
  *
  * @throws TypeError, RangeError, TorchError ERR_DISPOSED
  */
@@ -121,7 +120,7 @@ export abstract class LinearAlgebraMethods {
     );
   }
 
-  /** Sum of the products of two vectors' elements: `[N] · [N]` → a 0-dim tensor. */
+  /** Dot product of two vectors: `[N] · [N]` → a 0-dim tensor. */
   dot(this: Tensor, other: Tensor): Tensor {
     checkTensor('dot', 'other', other);
     return explained(
@@ -130,7 +129,7 @@ export abstract class LinearAlgebraMethods {
     );
   }
 
-  /** Product of every pair of two vectors' elements: `[R]`, `[C]` → `[R, C]`. */
+  /** Outer product of two vectors: `[R]`, `[C]` → `[R, C]`. */
   outer(this: Tensor, other: Tensor): Tensor {
     checkTensor('outer', 'other', other);
     return explained(
@@ -139,7 +138,7 @@ export abstract class LinearAlgebraMethods {
     );
   }
 
-  /** Matrix times vector: `[R, K] · [K]` → `[R]`. */
+  /** Matrix-vector product: `[R, K] · [K]` → `[R]`. */
   mv(this: Tensor, vector: Tensor): Tensor {
     checkTensor('mv', 'vector', vector);
     return explained(
@@ -155,7 +154,7 @@ export abstract class LinearAlgebraMethods {
     );
   }
 
-  /** `beta · this + alpha · mat1 · mat2` of matrices `[R, K] · [K, C]`; this is broadcast. */
+  /** `beta · this + alpha · mat1 · mat2` for matrices `[R, K] · [K, C]`; this tensor is broadcast. */
   addmm(this: Tensor, mat1: Tensor, mat2: Tensor, options: ProductOptions = {}): Tensor {
     return addedProduct(this, 'addmm', mat1, mat2, options);
   }
@@ -165,7 +164,7 @@ export abstract class LinearAlgebraMethods {
     return addedProduct(this, 'baddbmm', mat1, mat2, options);
   }
 
-  /** Kronecker product: each element of this tensor times the whole `other`. */
+  /** Kronecker product: each element of this tensor times all of `other`. */
   kron(this: Tensor, other: Tensor): Tensor {
     checkTensor('kron', 'other', other);
     return callTensor('aten::kron', this, other);

@@ -1,4 +1,4 @@
-/** More methods of Tensor that compute each element on its own: functions, bits, in-place forms. */
+/** More elementwise methods of Tensor: functions, bitwise operations, in-place variants. */
 import { checkChoice, checkNumber, checkOptions } from '../../runtime/arguments.js';
 import {
   checkBroadcast,
@@ -15,7 +15,7 @@ import { binary, binaryOfBits, binaryOfTensors, checkBits, overloads } from './b
 
 /** Options of {@link Tensor.gelu}. */
 export interface GeluOptions {
-  /** `'none'` (default): by the error function; `'tanh'`: the approximation. */
+  /** `'none'` (default): exact, with the error function; `'tanh'`: the tanh approximation. */
   approximate?: 'none' | 'tanh';
 }
 
@@ -23,11 +23,11 @@ export interface GeluOptions {
 export interface SoftplusOptions {
   /** Steepness. Default 1. */
   beta?: number;
-  /** Where `beta · x` is larger, the result is `x` itself. Default 20, as in PyTorch. */
+  /** If `beta · x` is larger, the result is `x`. Default 20, as in PyTorch. */
   threshold?: number;
 }
 
-/** Options of {@link Tensor.addcmul} and {@link Tensor.addcdiv}, in place too. */
+/** Options of {@link Tensor.addcmul} and {@link Tensor.addcdiv}, also in place. */
 export interface ValueOptions {
   /** Factor of the product or quotient. Default 1. */
   value?: Scalar;
@@ -35,11 +35,11 @@ export interface ValueOptions {
 
 /** Options of {@link Tensor.nanToNum}. */
 export interface NanToNumOptions {
-  /** In place of NaN. Default 0. */
+  /** Replaces NaN. Default 0. */
   nan?: number;
-  /** In place of Infinity. Default: the largest number of the dtype. */
+  /** Replaces Infinity. Default: the largest number of the dtype. */
   posinf?: number | null;
-  /** In place of -Infinity. Default: the smallest number of the dtype. */
+  /** Replaces -Infinity. Default: the lowest number of the dtype. */
   neginf?: number | null;
 }
 
@@ -80,14 +80,14 @@ function lerp(self: Tensor, name: string, op: string, end: Tensor, weight: Tenso
 }
 
 /**
- * Functions of each element. Each method refuses arguments of a wrong kind, dtype or device with a
- * TypeError, shapes that cannot be broadcast with a RangeError, both naming the argument, and a
- * disposed tensor with a TorchError.
+ * Elementwise functions. Each method throws TypeError for an argument of a wrong type or dtype,
+ * RangeError for shapes that cannot be broadcast, and TorchError for tensors on different devices or
+ * a disposed tensor.
  *
  * @throws TypeError, RangeError, TorchError ERR_DISPOSED
  */
 export abstract class PointwiseMethods {
-  /** Tangent, of radians. */
+  /** Tangent of angles in radians. */
   tan(this: Tensor): Tensor {
     return callTensor('aten::tan', this);
   }
@@ -122,7 +122,7 @@ export abstract class PointwiseMethods {
     return callTensor('aten::exp2', this);
   }
 
-  /** `exp(this) - 1`, exact near 0. */
+  /** `exp(this) - 1`, accurate near 0. */
   expm1(this: Tensor): Tensor {
     return callTensor('aten::expm1', this);
   }
@@ -137,7 +137,7 @@ export abstract class PointwiseMethods {
     return callTensor('aten::log10', this);
   }
 
-  /** `log(1 + this)`, exact near 0. */
+  /** `log(1 + this)`, accurate near 0. */
   log1p(this: Tensor): Tensor {
     return callTensor('aten::log1p', this);
   }
@@ -167,7 +167,7 @@ export abstract class PointwiseMethods {
     return callTensor('aten::trunc', this);
   }
 
-  /** What {@link Tensor.trunc} cuts off. */
+  /** The fractional part, which {@link Tensor.trunc} removes. */
   frac(this: Tensor): Tensor {
     return callTensor('aten::frac', this);
   }
@@ -187,7 +187,7 @@ export abstract class PointwiseMethods {
     return callTensor('aten::log_sigmoid', this);
   }
 
-  /** `this · Φ(this)` with the distribution function Φ of the normal distribution. */
+  /** `this · Φ(this)` with the cumulative distribution function Φ of the normal distribution. */
   gelu(this: Tensor, options: GeluOptions = {}): Tensor {
     checkOptions('gelu', options, ['approximate']);
     const { approximate = 'none' } = options;
@@ -204,19 +204,19 @@ export abstract class PointwiseMethods {
     return callTensor('aten::softplus', this, beta, threshold);
   }
 
-  /** The element where positive, else `negativeSlope` times it. */
+  /** The element if positive, else `negativeSlope` times it. */
   leakyRelu(this: Tensor, negativeSlope = 0.01): Tensor {
     checkNumber('leakyRelu', 'negativeSlope', negativeSlope);
     return callTensor('aten::leaky_relu', this, negativeSlope);
   }
 
-  /** The element where positive, else `alpha · (exp(this) - 1)`. */
+  /** The element if positive, else `alpha · (exp(this) - 1)`. */
   elu(this: Tensor, alpha = 1): Tensor {
     checkNumber('elu', 'alpha', alpha);
     return callTensor('aten::elu', this, alpha);
   }
 
-  /** Finite numbers in place of NaN and infinities. */
+  /** Replaces NaN and infinities with finite numbers. */
   nanToNum(this: Tensor, options: NanToNumOptions = {}): Tensor {
     checkOptions('nanToNum', options, ['nan', 'posinf', 'neginf']);
     const { nan = 0, posinf = null, neginf = null } = options;
@@ -226,18 +226,18 @@ export abstract class PointwiseMethods {
     return callTensor('aten::nan_to_num', this, nan, posinf, neginf);
   }
 
-  /** The quotient, rounded down, as Python's `//`. */
+  /** The quotient, rounded down, like Python's `//`. */
   floorDivide(this: Tensor, other: Tensor | Scalar): Tensor {
     const ops = { tensor: 'aten::floor_divide', scalar: 'aten::floor_divide.Scalar' };
     return binary(this, other, 'floorDivide', ops);
   }
 
-  /** Remainder with the sign of this tensor, as C's `fmod`. */
+  /** Remainder with the sign of this tensor, like C's `fmod`. */
   fmod(this: Tensor, other: Tensor | Scalar): Tensor {
     return binary(this, other, 'fmod', overloads('fmod'));
   }
 
-  /** Angle of the point with y in this tensor and x in `other`, from -π to π. */
+  /** Angle of the point with y from this tensor and x from `other`, from -π to π. */
   atan2(this: Tensor, other: Tensor): Tensor {
     return binaryOfTensors(this, other, 'atan2', 'aten::atan2');
   }
@@ -263,17 +263,17 @@ export abstract class PointwiseMethods {
     return binary(this, other, 'copysign', overloads('copysign'));
   }
 
-  /** The larger of both; a number where the other one is NaN. */
+  /** The larger of both; if one is NaN, the other. */
   fmax(this: Tensor, other: Tensor): Tensor {
     return binaryOfTensors(this, other, 'fmax', 'aten::fmax');
   }
 
-  /** The smaller of both; a number where the other one is NaN. */
+  /** The smaller of both; if one is NaN, the other. */
   fmin(this: Tensor, other: Tensor): Tensor {
     return binaryOfTensors(this, other, 'fmin', 'aten::fmin');
   }
 
-  /** On the way to `end`: `this + weight · (end - this)`. */
+  /** Linear interpolation to `end`: `this + weight · (end - this)`. */
   lerp(this: Tensor, end: Tensor, weight: Tensor | number): Tensor {
     return lerp(this, 'lerp', 'aten::lerp', end, weight);
   }
@@ -303,28 +303,28 @@ export abstract class PointwiseMethods {
     return threeTensors(this, 'addcdiv_', 'aten::addcdiv_', [tensor1, tensor2], options);
   }
 
-  /** Bits that both have; of bools: both. */
+  /** Bitwise AND; for bools, logical AND. */
   bitwiseAnd(this: Tensor, other: Tensor | Scalar): Tensor {
     return binaryOfBits(this, other, 'bitwiseAnd', overloads('bitwise_and'));
   }
 
-  /** Bits that either has; of bools: either. */
+  /** Bitwise OR; for bools, logical OR. */
   bitwiseOr(this: Tensor, other: Tensor | Scalar): Tensor {
     return binaryOfBits(this, other, 'bitwiseOr', overloads('bitwise_or'));
   }
 
-  /** Bits that exactly one has; of bools: exactly one. */
+  /** Bitwise XOR; for bools, logical XOR. */
   bitwiseXor(this: Tensor, other: Tensor | Scalar): Tensor {
     return binaryOfBits(this, other, 'bitwiseXor', overloads('bitwise_xor'));
   }
 
-  /** Every bit turned; of bools: not. */
+  /** Bitwise NOT; for bools, logical NOT. */
   bitwiseNot(this: Tensor): Tensor {
     checkBits('bitwiseNot', 'the tensor', this);
     return callTensor('aten::bitwise_not', this);
   }
 
-  /** `this · 2^other` of integers. */
+  /** `this · 2^other` for integers. */
   bitwiseLeftShift(this: Tensor, other: Tensor | Scalar): Tensor {
     const ops = {
       tensor: 'aten::bitwise_left_shift.Tensor',
@@ -333,7 +333,7 @@ export abstract class PointwiseMethods {
     return binaryOfBits(this, other, 'bitwiseLeftShift', ops);
   }
 
-  /** `this / 2^other` of integers, rounded down. */
+  /** `this / 2^other` for integers, rounded down. */
   bitwiseRightShift(this: Tensor, other: Tensor | Scalar): Tensor {
     const ops = {
       tensor: 'aten::bitwise_right_shift.Tensor',

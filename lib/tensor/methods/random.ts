@@ -1,4 +1,4 @@
-/** Methods of Tensor that draw numbers from the environment's generator. */
+/** Methods of Tensor that draw random numbers from the environment's generator. */
 import {
   checkBoolean,
   checkInteger,
@@ -18,14 +18,13 @@ export interface MultinomialOptions {
 }
 
 /**
- * Random numbers. Each method refuses arguments of a wrong kind, dtype or device with a TypeError,
- * parameters out of range with a RangeError, both naming the argument, and a disposed tensor with a
- * TorchError.
+ * Random numbers. Each method throws TypeError for an argument of a wrong type or dtype, RangeError
+ * for a parameter out of range, and TorchError for tensors on different devices or a disposed tensor.
  *
  * @throws TypeError, RangeError, TorchError ERR_DISPOSED
  */
 export abstract class RandomMethods {
-  /** Draws every element from `[from, to)` in place; returns this tensor. Default 0, 1. */
+  /** Draws every element uniformly from `[from, to)`, in place; returns this tensor. Default 0, 1. */
   uniform_(this: Tensor, from = 0, to = 1): Tensor {
     checkNumber('uniform_', 'from', from);
     checkNumber('uniform_', 'to', to);
@@ -36,7 +35,7 @@ export abstract class RandomMethods {
     return this;
   }
 
-  /** Draws every element from the normal distribution in place; returns this tensor. */
+  /** Draws every element from a normal distribution, in place; returns this tensor. */
   normal_(this: Tensor, mean = 0, std = 1): Tensor {
     checkNumber('normal_', 'mean', mean);
     checkNumber('normal_', 'std', std);
@@ -45,7 +44,7 @@ export abstract class RandomMethods {
     return this;
   }
 
-  /** Draws every element from the integers `from` to `to - 1` in place; returns this tensor. */
+  /** Draws every element from the integers `from` to `to - 1`, in place; returns this tensor. */
   random_(this: Tensor, from: number, to: number): Tensor {
     checkIndex('random_', 'from', from);
     checkIndex('random_', 'to', to);
@@ -54,10 +53,10 @@ export abstract class RandomMethods {
     return this;
   }
 
-  /** Draws every element from the exponential distribution in place; returns this tensor. */
+  /** Draws every element from an exponential distribution, in place; returns this tensor. */
   exponential_(this: Tensor, rate = 1): Tensor {
     checkNumber('exponential_', 'rate', rate);
-    if (!(rate > 0)) throw new RangeError(`exponential_: rate must be above 0, got ${rate}`);
+    if (!(rate > 0)) throw new RangeError(`exponential_: rate must be positive, got ${rate}`);
     call('aten::exponential_', this, rate);
     return this;
   }
@@ -65,7 +64,7 @@ export abstract class RandomMethods {
   /**
    * Sets every element to 1 with probability `p`, else to 0; returns this tensor.
    *
-   * @param p one probability, or a tensor of them that broadcasts to this tensor's shape
+   * @param p a probability, or a tensor of probabilities that can be broadcast to this shape
    */
   bernoulli_(this: Tensor, p: Tensor | number = 0.5): Tensor {
     if (isTensor(p)) {
@@ -76,16 +75,16 @@ export abstract class RandomMethods {
     return this;
   }
 
-  /** 1 with the probability that each element is, else 0. */
+  /** 1 with the probability given by each element, else 0. */
   bernoulli(this: Tensor): Tensor {
     return callTensor('aten::bernoulli', this);
   }
 
   /**
-   * Draws `count` indices (int64) with probabilities in proportion to the weights of this tensor:
+   * Draws `count` indices (int64) with probabilities proportional to the weights in this tensor:
    * `[C]` → `[count]`, `[R, C]` → `[R, count]`.
    *
-   * @throws RangeError for other ranks, or more draws than weights without `replacement`
+   * @throws RangeError for other ranks, or for more draws than weights without `replacement`
    */
   multinomial(this: Tensor, count: number, options: MultinomialOptions = {}): Tensor {
     checkInteger('multinomial', 'count', count, 1);
@@ -104,7 +103,7 @@ export abstract class RandomMethods {
         const size = shape.at(-1) ?? 0;
         if (!replacement && count > size) {
           throw new RangeError(
-            `multinomial: ${count} draws from ${size} weights need { replacement: true }`,
+            `multinomial: ${count} draws from ${size} weights require { replacement: true }`,
           );
         }
       },

@@ -1,4 +1,4 @@
-/** More methods of Tensor on its dimensions: moving, repeating, turning, cutting into parts. */
+/** More methods of Tensor that rearrange dimensions and elements. */
 import { checkInteger, checkOptions } from '../../runtime/arguments.js';
 import {
   checkBroadcastTo,
@@ -59,7 +59,7 @@ function triangle(self: Tensor, name: 'tril' | 'triu', diagonal: number): Tensor
   );
 }
 
-/** @throws RangeError unless all are dimensions of the tensor and none comes twice */
+/** @throws RangeError unless all are dimensions of the tensor and none occurs twice */
 function checkEachOnce(owner: string, name: string, dims: readonly number[], ndim: number): void {
   dims.forEach((dim, at) => checkDimRange(owner, `${name}[${at}]`, dim, ndim));
   if (new Set(dims.map((dim) => (dim < 0 ? dim + ndim : dim))).size < dims.length) {
@@ -70,14 +70,13 @@ function checkEachOnce(owner: string, name: string, dims: readonly number[], ndi
 }
 
 /**
- * Moving, repeating and cutting. Each method refuses arguments of a wrong kind, dtype or device
- * with a TypeError, dimensions and sizes that do not fit with a RangeError, both naming the
- * argument, and a disposed tensor with a TorchError.
+ * Rearranging dimensions and elements. Each method throws TypeError for an argument of a wrong type
+ * or dtype, RangeError for invalid dimensions or sizes, and TorchError for a disposed tensor.
  *
  * @throws TypeError, RangeError, TorchError ERR_DISPOSED
  */
 export abstract class RearrangementMethods {
-  /** Moves dimensions to other places; the rest keep their order. */
+  /** Moves dimensions to other positions; the rest keep their order. */
   movedim(
     this: Tensor,
     source: number | readonly number[],
@@ -91,18 +90,18 @@ export abstract class RearrangementMethods {
         checkEachOnce('movedim', 'source', from, this.ndim);
         checkEachOnce('movedim', 'destination', to, this.ndim);
         throw new RangeError(
-          `movedim: as many destinations as sources, got ${formatShape(from)} and ${formatShape(to)}`,
+          `movedim: needs as many destinations as sources, got ${formatShape(from)} and ${formatShape(to)}`,
         );
       },
     );
   }
 
-  /** Swaps two dimensions; another name of {@link Tensor.transpose}. */
+  /** Swaps two dimensions; alias of {@link Tensor.transpose}. */
   swapaxes(this: Tensor, axis0: number, axis1: number): Tensor {
     return this.transpose(axis0, axis1);
   }
 
-  /** Spreads dimension `dim` over several of the sizes given; one may be -1. */
+  /** Splits dimension `dim` into several with the given sizes; one may be -1. */
   unflatten(this: Tensor, dim: number, sizes: readonly number[]): Tensor {
     const shape = checkShape('unflatten', sizes, -1);
     return alongDim(
@@ -112,37 +111,37 @@ export abstract class RearrangementMethods {
       () => callTensor('aten::unflatten.int', this, dim, shape),
       () => {
         throw new RangeError(
-          `unflatten: dimension ${dim} of size ${sizeAt(this.shape, dim)} cannot take the sizes ` +
+          `unflatten: dimension ${dim} of size ${sizeAt(this.shape, dim)} cannot have the sizes ` +
             formatShape(shape),
         );
       },
     );
   }
 
-  /** All elements as one dimension; copies if it must. */
+  /** All elements in one dimension; copies if necessary. */
   ravel(this: Tensor): Tensor {
     return callTensor('aten::ravel', this);
   }
 
-  /** As the shape of `other`. See {@link Tensor.reshape}. */
+  /** Reshapes to the shape of `other`. See {@link Tensor.reshape}. */
   reshapeAs(this: Tensor, other: Tensor): Tensor {
     checkTensor('reshapeAs', 'other', other);
     return this.reshape(other.shape);
   }
 
-  /** As the shape of `other`, never copying. See {@link Tensor.view}. */
+  /** Reshapes to the shape of `other` without copying. See {@link Tensor.view}. */
   viewAs(this: Tensor, other: Tensor): Tensor {
     checkTensor('viewAs', 'other', other);
     return this.view(other.shape);
   }
 
-  /** Broadcast to the shape of `other` without copying. See {@link Tensor.expand}. */
+  /** Broadcasts to the shape of `other` without copying. See {@link Tensor.expand}. */
   expandAs(this: Tensor, other: Tensor): Tensor {
     checkTensor('expandAs', 'other', other);
     return this.expand(other.shape);
   }
 
-  /** Broadcast to a shape without copying. See {@link Tensor.expand}. */
+  /** Broadcasts to a shape without copying. See {@link Tensor.expand}. */
   broadcastTo(this: Tensor, ...sizes: Sizes): Tensor {
     const shape = sizesOf('broadcastTo', sizes, 0);
     return explained(
@@ -152,8 +151,8 @@ export abstract class RearrangementMethods {
   }
 
   /**
-   * Copies side by side: `counts` times along each dimension, the last count for the last one.
-   * More counts than dimensions make new dimensions in front.
+   * Repeats the tensor along each dimension; the last of `counts` is for the last dimension.
+   * More counts than dimensions add leading dimensions.
    */
   repeat(this: Tensor, ...counts: Sizes): Tensor {
     const repeats = sizesOf('repeat', counts, 0);
@@ -162,22 +161,22 @@ export abstract class RearrangementMethods {
       () => {
         throw new RangeError(
           `repeat: needs at least one count for each of the ${this.ndim} dimensions, ` +
-            `got ${formatShape(repeats)}; tile takes fewer`,
+            `got ${formatShape(repeats)}; tile accepts fewer`,
         );
       },
     );
   }
 
-  /** {@link Tensor.repeat} that takes fewer counts than dimensions, for the last ones. */
+  /** Like {@link Tensor.repeat}, but accepts fewer counts, which are for the last dimensions. */
   tile(this: Tensor, ...counts: Sizes): Tensor {
     return callTensor('aten::tile', this, sizesOf('tile', counts, 0));
   }
 
   /**
-   * Each slice of dimension `dim` `repeats` times in a row; without `dim` each element of the
-   * flattened tensor.
+   * Repeats each slice of dimension `dim`, or without `dim` each element of the flattened tensor,
+   * `repeats` times in a row.
    *
-   * @param repeats one count, or an int64 tensor `[size of dim]` of counts
+   * @param repeats a count, or an int64 tensor `[size of dim]` of counts
    */
   repeatInterleave(this: Tensor, repeats: number | Tensor, dim?: number): Tensor {
     if (dim !== undefined) checkIndex('repeatInterleave', 'dim', dim);
@@ -191,7 +190,7 @@ export abstract class RearrangementMethods {
         const size = dim === undefined ? elementCount(this.shape) : sizeAt(this.shape, dim);
         if (many) {
           throw new RangeError(
-            `repeatInterleave: repeats must be ${size} counts of int64 of at least 0, got a ` +
+            `repeatInterleave: repeats must be ${size} non-negative int64 counts, got a ` +
               `Tensor ${formatShape(repeats.shape)} of ${repeats.dtype}`,
           );
         }
@@ -199,7 +198,7 @@ export abstract class RearrangementMethods {
     );
   }
 
-  /** The elements in the other order along the dimensions given. Copies. */
+  /** Reverses the elements along the given dimensions, with a copy. */
   flip(this: Tensor, ...dims: Sizes): Tensor {
     const order = checkDims('flip', 'dims', Array.isArray(dims[0]) ? dims[0] : dims);
     return explained(
@@ -209,8 +208,8 @@ export abstract class RearrangementMethods {
   }
 
   /**
-   * Moves elements by `shifts` along `dims`; what leaves at one end comes in at the other.
-   * Without `dims` in the flattened tensor.
+   * Shifts elements by `shifts` along `dims`, wrapping around at the ends. Without `dims`, shifts the
+   * flattened tensor.
    */
   roll(
     this: Tensor,
@@ -224,13 +223,13 @@ export abstract class RearrangementMethods {
       () => {
         checkEachOnce('roll', 'dims', along, this.ndim);
         throw new RangeError(
-          `roll: as many shifts as dims, got ${formatShape(by)} and ${formatShape(along)}`,
+          `roll: needs as many shifts as dims, got ${formatShape(by)} and ${formatShape(along)}`,
         );
       },
     );
   }
 
-  /** Quarter turns from the first of two dimensions towards the second. Default: one, of 0 and 1. */
+  /** Rotates by 90° from the first of `dims` towards the second. Default: once, dimensions 0 and 1. */
   rot90(this: Tensor, turns = 1, dims: readonly [number, number] = [0, 1]): Tensor {
     checkIndex('rot90', 'turns', turns);
     const plane = checkDims('rot90', 'dims', dims);
@@ -243,12 +242,12 @@ export abstract class RearrangementMethods {
     );
   }
 
-  /** The lower triangle of matrices `[…, R, C]`, the rest 0, up to `diagonal` above the main one. */
+  /** The lower triangle of matrices `[…, R, C]`, up to `diagonal` above the main one; the rest is 0. */
   tril(this: Tensor, diagonal = 0): Tensor {
     return triangle(this, 'tril', diagonal);
   }
 
-  /** The upper triangle of matrices `[…, R, C]`, the rest 0, from `diagonal` above the main one. */
+  /** The upper triangle of matrices `[…, R, C]`, from `diagonal` above the main one; the rest is 0. */
   triu(this: Tensor, diagonal = 0): Tensor {
     return triangle(this, 'triu', diagonal);
   }
@@ -258,7 +257,7 @@ export abstract class RearrangementMethods {
     return diagonalLike(this, ['diagonal', 'aten::diagonal'], options, [0, 1], this.ndim);
   }
 
-  /** Matrices with the last dimension on their diagonals and 0 elsewhere: `[…, N]` → `[…, N, N]`. */
+  /** Matrices with the last dimension as diagonal and 0 elsewhere: `[…, N]` → `[…, N, N]`. */
   diagEmbed(this: Tensor, options: DiagonalOptions = {}): Tensor {
     return diagonalLike(this, ['diagEmbed', 'aten::diag_embed'], options, [-2, -1], this.ndim + 1);
   }
@@ -273,7 +272,7 @@ export abstract class RearrangementMethods {
     );
   }
 
-  /** The slices of dimension `dim` one by one, without that dimension. */
+  /** The slices along dimension `dim`, which is removed. */
   unbind(this: Tensor, dim = 0): Tensor[] {
     return alongDim(
       this,
@@ -281,14 +280,14 @@ export abstract class RearrangementMethods {
       dim,
       () => callTensors('aten::unbind.int', this, dim),
       () => {
-        throw new RangeError('unbind: a 0-dim tensor has no dimension to take apart');
+        throw new RangeError('unbind: a 0-dim tensor has no dimension to unbind');
       },
     );
   }
 
   /**
-   * Windows of `size` every `step` indices of dimension `dim`, which then counts the windows; the
-   * windows' elements are a new last dimension. Shares memory.
+   * Windows of `size` elements at every `step` indices of dimension `dim`, which becomes the number of
+   * windows; a new last dimension has the elements of each window. Shares memory.
    */
   unfold(this: Tensor, dim: number, size: number, step: number): Tensor {
     checkInteger('unfold', 'size', size, 0);
@@ -308,7 +307,7 @@ export abstract class RearrangementMethods {
   }
 
   /**
-   * For each class number the row of an identity matrix: `[…]` of int64 → `[…, numClasses]`.
+   * One-hot encoding of class indices: `[…]`, int64 → `[…, numClasses]`.
    *
    * @param numClasses default: the largest element + 1
    */
@@ -325,13 +324,13 @@ export abstract class RearrangementMethods {
 
   /**
    * The slices of the first dimension: `for (const row of x)`, `const [a, b] = x`, `[...x]`. They
-   * share memory with the tensor; plain numbers come faster from {@link Tensor.toArray}.
+   * share memory with the tensor; {@link Tensor.toArray} is faster for plain numbers.
    *
-   * @throws TypeError for a 0-dim tensor
+   * @throws TypeError if the tensor has no dimensions
    */
   [Symbol.iterator](this: Tensor): IterableIterator<Tensor> {
     if (this.ndim === 0) {
-      throw new TypeError('a 0-dim tensor cannot be iterated; item() gives its number');
+      throw new TypeError('a 0-dim tensor cannot be iterated; item() returns its number');
     }
     return this.unbind(0)[Symbol.iterator]();
   }

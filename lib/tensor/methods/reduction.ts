@@ -1,4 +1,4 @@
-/** Methods of Tensor that work along dimensions: sums, extremes, softmax. */
+/** Methods of Tensor that reduce dimensions: sums, extremes, softmax. */
 import { checkNumber, checkOptions } from '../../runtime/arguments.js';
 import { checkDimRange, checkIndex, explained } from '../check.js';
 import { callTensor, callTensors } from '../dispatch.js';
@@ -20,19 +20,19 @@ import {
 
 /** Options of sums, means and products. */
 export interface ReduceOptions extends KeepdimOptions {
-  /** Converts to this type before reducing. Default: as PyTorch, int64 for sums of integers. */
+  /** Convert to this dtype before reducing. Default as in PyTorch: int64 for sums of integers. */
   dtype?: DType;
 }
 
 /** Options of variances and standard deviations. */
 export interface VarianceOptions extends KeepdimOptions {
-  /** Subtracted from the count in the divisor: 1 (default) for a sample, 0 for a population. */
+  /** The divisor is the count minus this: 1 (default) for a sample, 0 for a population. */
   correction?: number;
 }
 
 /** Options of {@link Tensor.softmax} and {@link Tensor.logSoftmax}. */
 export interface SoftmaxOptions {
-  /** Converts to this type before computing. */
+  /** Convert to this dtype before computing. */
   dtype?: DType;
 }
 
@@ -151,9 +151,8 @@ function softmaxLike(
 }
 
 /**
- * Sums, extremes, softmax. Each method refuses arguments of a wrong kind, dtype or device with a
- * TypeError, dimensions that the tensor does not have with a RangeError, both naming the argument,
- * and a disposed tensor with a TorchError.
+ * Sums, extremes, softmax. Each method throws TypeError for an argument of a wrong type or dtype,
+ * RangeError for a dimension out of range, and TorchError for a disposed tensor.
  *
  * @throws TypeError, RangeError, TorchError ERR_DISPOSED
  */
@@ -163,7 +162,7 @@ export abstract class ReductionMethods {
     return reduce(this, 'sum', 'aten::sum.dim_IntList', dim, options);
   }
 
-  /** Mean over `dim` (one, several, all by default) of a floating tensor. */
+  /** Mean over `dim` (one, several, all by default) of a floating-point tensor. */
   mean(this: Tensor, dim?: Dims, options: ReduceOptions = {}): Tensor {
     return reduce(this, 'mean', 'aten::mean.dim', dim, options);
   }
@@ -204,12 +203,12 @@ export abstract class ReductionMethods {
     return indexOfExtreme(this, 'argmin', dim, options);
   }
 
-  /** Whether any element is non-zero, in all or along `dim`. */
+  /** Whether any element is non-zero, over all elements or along `dim`. */
   any(this: Tensor, dim?: number, options: KeepdimOptions = {}): Tensor {
     return truth(this, 'any', dim, options);
   }
 
-  /** Whether all elements are non-zero, in all or along `dim`. */
+  /** Whether all elements are non-zero, over all elements or along `dim`. */
   all(this: Tensor, dim?: number, options: KeepdimOptions = {}): Tensor {
     return truth(this, 'all', dim, options);
   }
@@ -224,12 +223,12 @@ export abstract class ReductionMethods {
     );
   }
 
-  /** Exponentials along `dim`, scaled to sum 1. */
+  /** Softmax along `dim`: exponentials, scaled to sum to 1. */
   softmax(this: Tensor, dim: number, options: SoftmaxOptions = {}): Tensor {
     return softmaxLike(this, 'softmax', 'aten::softmax.int', dim, options);
   }
 
-  /** Logarithm of {@link Tensor.softmax}, computed in one pass. */
+  /** Logarithm of {@link Tensor.softmax}, computed in one step. */
   logSoftmax(this: Tensor, dim: number, options: SoftmaxOptions = {}): Tensor {
     return softmaxLike(this, 'logSoftmax', 'aten::log_softmax.int', dim, options);
   }

@@ -1,5 +1,5 @@
 /**
- * Methods of Tensor that write elements to positions in an int64 tensor: the reverse of `gather`
+ * Methods of Tensor that write elements to positions given by an int64 tensor, the reverse of `gather`
  * and `indexSelect`. Those with a trailing underscore change the tensor and return it.
  */
 import { checkBoolean, checkChoice, checkOptions, orDefault } from '../../runtime/arguments.js';
@@ -23,16 +23,16 @@ import type { AlphaOptions } from './elementwise.js';
 
 /** Options of {@link Tensor.scatterReduce}. */
 export interface ScatterReduceOptions {
-  /** Whether the tensor's own elements take part. Default true. */
+  /** Whether to include the elements of the tensor itself. Default true. */
   includeSelf?: boolean;
 }
 
-/** How {@link Tensor.scatterReduce} joins elements that go to one place. */
+/** How {@link Tensor.scatterReduce} combines elements with the same position. */
 export type ScatterReduction = 'sum' | 'prod' | 'mean' | 'amax' | 'amin';
 
 const reductions: readonly ScatterReduction[] = ['sum', 'prod', 'mean', 'amax', 'amin'];
 
-/** @throws RangeError unless `index` fits into the tensor (but for `dim`) and into `source` */
+/** @throws RangeError unless `index` fits in the tensor (except for `dim`) and in `source` */
 function checkScatter(
   owner: string,
   self: Tensor,
@@ -49,7 +49,7 @@ function checkScatter(
   if (!inSelf) {
     throw new RangeError(
       `${owner}: index ${formatShape(wanted)} must have as many dimensions as the tensor ` +
-        `${formatShape(shape)} and be no larger in any but dimension ${dim}`,
+        `${formatShape(shape)} and must not be larger except in dimension ${dim}`,
     );
   }
   if (source === null) return;
@@ -108,7 +108,7 @@ function scatterAdd(
   );
 }
 
-/** Runs an op on whole slices of `dim` at the positions in a vector. */
+/** Runs an op on the slices of `dim` at the positions in a vector. */
 function slices(
   self: Tensor,
   name: string,
@@ -183,18 +183,18 @@ function indexCopy(
 }
 
 /**
- * Writing to positions. Each method refuses arguments of a wrong kind, dtype or device with a
- * TypeError, positions outside and shapes that do not fit with a RangeError, both naming the
- * argument, and a disposed tensor with a TorchError.
+ * Writing to positions. Each method throws TypeError for an argument of a wrong type or dtype,
+ * RangeError for positions out of range or shapes that do not match, and TorchError for tensors on
+ * different devices or a disposed tensor.
  *
  * @throws TypeError, RangeError, TorchError ERR_DISPOSED
  */
 export abstract class ScatterMethods {
   /**
-   * A copy with `out[index[i][j]][j] = source[i][j]` for dim 0, and so on. Where two go to one
-   * place either may win.
+   * A copy with `out[index[i][j]][j] = source[i][j]` for dim 0, and so on. If a position occurs more
+   * than once, any of its values may be written.
    *
-   * @param source a tensor at least as large as `index`, or one number
+   * @param source a tensor at least as large as `index`, or a number
    */
   scatter(this: Tensor, dim: number, index: Tensor, source: Tensor | Scalar): Tensor {
     return scatter(this, ['scatter', 'aten::scatter'], dim, index, source);
@@ -215,7 +215,7 @@ export abstract class ScatterMethods {
     return scatterAdd(this, ['scatterAdd_', 'aten::scatter_add_'], dim, index, source);
   }
 
-  /** As {@link Tensor.scatterAdd} with another way to join what goes to one place. */
+  /** Like {@link Tensor.scatterAdd}, with another way to combine elements with the same position. */
   scatterReduce(
     this: Tensor,
     dim: number,
@@ -239,7 +239,7 @@ export abstract class ScatterMethods {
     );
   }
 
-  /** A copy with `alpha · source`'s slices of `dim` added to those at the positions in `index`. */
+  /** A copy with the slices of `alpha · source` along `dim` added at the positions in `index`. */
   indexAdd(
     this: Tensor,
     dim: number,
@@ -271,7 +271,7 @@ export abstract class ScatterMethods {
     return indexFill(this, ['indexFill_', 'aten::index_fill_'], dim, index, value);
   }
 
-  /** A copy with the slices of `dim` at the positions in `index` replaced by `source`'s. */
+  /** A copy with the slices of `dim` at the positions in `index` replaced by those of `source`. */
   indexCopy(this: Tensor, dim: number, index: Tensor, source: Tensor): Tensor {
     return indexCopy(this, ['indexCopy', 'aten::index_copy'], dim, index, source);
   }

@@ -1,4 +1,4 @@
-/** Methods of Tensor that give its elements another shape. Most share memory with the tensor. */
+/** Methods of Tensor that change its shape. Most share memory with the tensor. */
 import {
   checkBroadcastTo,
   checkDimRange,
@@ -14,16 +14,16 @@ import { checkInteger } from '../../runtime/arguments.js';
 import { callTensor, callTensors } from '../dispatch.js';
 import type { Tensor } from '../tensor.js';
 
-/** Sizes one by one or as one array: `x.view(2, -1)` and `x.view([2, -1])`. */
+/** Sizes as separate arguments or as an array: `x.view(2, -1)` and `x.view([2, -1])`. */
 export type Sizes = number[] | [sizes: readonly number[]];
 
-/** Sizes from a rest parameter as one array. @throws TypeError, RangeError */
+/** The sizes in a rest parameter as an array. @throws TypeError, RangeError */
 export function sizesOf(owner: string, sizes: Sizes, minimum: -1 | 0): readonly number[] {
   const first = sizes[0];
   return checkShape(owner, Array.isArray(first) ? first : sizes, minimum);
 }
 
-/** Explains why elements cannot be arranged as `shape`. */
+/** Throws if the elements cannot be arranged as `shape`. */
 function checkSameCount(owner: string, from: readonly number[], shape: readonly number[]): void {
   const open = shape.filter((size) => size === -1).length;
   const known = elementCount(shape.filter((size) => size !== -1));
@@ -31,21 +31,20 @@ function checkSameCount(owner: string, from: readonly number[], shape: readonly 
   const fits = open === 0 ? known === count : open === 1 && known > 0 && count % known === 0;
   if (!fits) {
     throw new RangeError(
-      `${owner}: ${formatShape(from)} has ${count} elements, which cannot take the shape ` +
+      `${owner}: ${formatShape(from)} has ${count} elements, which cannot have the shape ` +
         `${formatShape(shape)}${open > 1 ? '; only one size may be -1' : ''}`,
     );
   }
 }
 
 /**
- * Other shapes of the same elements. Each method refuses arguments of a wrong kind, dtype or device
- * with a TypeError, sizes and dimensions that do not fit with a RangeError, both naming the
- * argument, and a disposed tensor with a TorchError.
+ * Changing the shape. Each method throws TypeError for an argument of a wrong type, RangeError for
+ * invalid sizes or dimensions, and TorchError for a disposed tensor.
  *
  * @throws TypeError, RangeError, TorchError ERR_DISPOSED
  */
 export abstract class ShapeMethods {
-  /** The same elements in row-major order as another shape; one size may be -1. Copies if it must. */
+  /** The same elements in another shape, in row-major order; one size may be -1. Copies if needed. */
   reshape(this: Tensor, ...sizes: Sizes): Tensor {
     const shape = sizesOf('reshape', sizes, -1);
     return explained(
@@ -54,7 +53,7 @@ export abstract class ShapeMethods {
     );
   }
 
-  /** {@link Tensor.reshape} that never copies. @throws RangeError when that needs a copy */
+  /** Like {@link Tensor.reshape}, without copying. @throws RangeError if a copy is necessary */
   view(this: Tensor, ...sizes: Sizes): Tensor {
     const shape = sizesOf('view', sizes, -1);
     return explained(
@@ -63,13 +62,13 @@ export abstract class ShapeMethods {
         checkSameCount('view', this.shape, shape);
         throw new RangeError(
           `view: the memory of ${formatShape(this.shape)} (strides ${formatShape(this.strides)}) ` +
-            `cannot be seen as ${formatShape(shape)} without a copy; use reshape`,
+            `cannot be viewed as ${formatShape(shape)} without a copy; use reshape`,
         );
       },
     );
   }
 
-  /** Joins the dimensions `startDim` to `endDim` into one. Defaults: all of them. */
+  /** Flattens the dimensions `startDim` to `endDim` into one. Default: all. */
   flatten(this: Tensor, startDim = 0, endDim = -1): Tensor {
     checkIndex('flatten', 'startDim', startDim);
     checkIndex('flatten', 'endDim', endDim);
@@ -80,7 +79,7 @@ export abstract class ShapeMethods {
         checkDimRange('flatten', 'startDim', startDim, ndim);
         checkDimRange('flatten', 'endDim', endDim, ndim);
         throw new RangeError(
-          `flatten: startDim must not come after endDim, got ${startDim} and ${endDim}`,
+          `flatten: startDim must not be after endDim, got ${startDim} and ${endDim}`,
         );
       },
     );
@@ -99,7 +98,7 @@ export abstract class ShapeMethods {
     );
   }
 
-  /** `[R, C]` → `[C, R]`. @throws RangeError for more than 2 dimensions */
+  /** `[R, C]` → `[C, R]`. @throws RangeError if there are more than 2 dimensions */
   t(this: Tensor): Tensor {
     return explained(
       () => callTensor('aten::t', this),
@@ -126,7 +125,7 @@ export abstract class ShapeMethods {
     );
   }
 
-  /** Puts a dimension of size 1 before `dim`. */
+  /** Inserts a dimension of size 1 at `dim`. */
   unsqueeze(this: Tensor, dim: number): Tensor {
     checkIndex('unsqueeze', 'dim', dim);
     return explained(
@@ -135,7 +134,7 @@ export abstract class ShapeMethods {
     );
   }
 
-  /** Drops dimension `dim` if its size is 1; without `dim` all dimensions of size 1. */
+  /** Removes dimension `dim` if its size is 1; without `dim`, all dimensions of size 1. */
   squeeze(this: Tensor, dim?: number): Tensor {
     if (dim === undefined) return callTensor('aten::squeeze', this);
     checkIndex('squeeze', 'dim', dim);
@@ -145,7 +144,7 @@ export abstract class ShapeMethods {
     );
   }
 
-  /** Repeats dimensions of size 1 without copying; -1 keeps a size. */
+  /** Expands dimensions of size 1 without copying; -1 keeps a size. */
   expand(this: Tensor, ...sizes: Sizes): Tensor {
     const shape = sizesOf('expand', sizes, -1);
     return explained(
@@ -160,15 +159,16 @@ export abstract class ShapeMethods {
     );
   }
 
-  /** The same values in row-major memory; shares it when it is so already. */
+  /** A row-major contiguous tensor; shares memory if this tensor is contiguous. */
   contiguous(this: Tensor): Tensor {
     return callTensor('aten::contiguous', this);
   }
 
   /**
-   * Pieces of `size` along `dim`, the last one perhaps smaller; or pieces of the sizes listed.
+   * Splits into parts of `size` along `dim`, of which the last may be smaller, or into parts of the
+   * listed sizes.
    *
-   * @throws RangeError when the sizes listed do not add up to the dimension's
+   * @throws RangeError if the listed sizes do not add up to the size of the dimension
    */
   split(this: Tensor, size: number | readonly number[], dim = 0): Tensor[] {
     checkIndex('split', 'dim', dim);
@@ -189,7 +189,7 @@ export abstract class ShapeMethods {
     );
   }
 
-  /** At most `count` equal pieces along `dim`; the last one may be smaller. */
+  /** Splits into at most `count` equal parts along `dim`; the last one may be smaller. */
   chunk(this: Tensor, count: number, dim = 0): Tensor[] {
     checkInteger('chunk', 'count', count, 1);
     checkIndex('chunk', 'dim', dim);
@@ -199,7 +199,7 @@ export abstract class ShapeMethods {
     );
   }
 
-  /** Index `index` of dimension `dim`, which disappears. Negative indices count from the end. */
+  /** Selects `index` in dimension `dim`, which is removed. Negative indices count from the end. */
   select(this: Tensor, dim: number, index: number): Tensor {
     checkIndex('select', 'dim', dim);
     checkIndex('select', 'index', index);
@@ -211,13 +211,13 @@ export abstract class ShapeMethods {
         checkDimRange('select', 'dim', dim, shape.length);
         const size = sizeAt(shape, dim);
         throw new RangeError(
-          `select: index ${index} is outside dimension ${dim}, which has size ${size}`,
+          `select: index ${index} is out of range for dimension ${dim}, which has size ${size}`,
         );
       },
     );
   }
 
-  /** `length` indices of dimension `dim` from `start` on. */
+  /** `length` indices of dimension `dim`, beginning at `start`. */
   narrow(this: Tensor, dim: number, start: number, length: number): Tensor {
     checkIndex('narrow', 'dim', dim);
     checkIndex('narrow', 'start', start);
@@ -228,7 +228,7 @@ export abstract class ShapeMethods {
         const { shape } = this;
         checkDimRange('narrow', 'dim', dim, shape.length);
         throw new RangeError(
-          `narrow: start ${start} with length ${length} is outside dimension ${dim}, ` +
+          `narrow: start ${start} with length ${length} is out of range for dimension ${dim}, ` +
             `which has size ${sizeAt(shape, dim)}`,
         );
       },
@@ -236,8 +236,8 @@ export abstract class ShapeMethods {
   }
 
   /**
-   * Every `step`-th index of dimension `dim` from `start` up to, not including, `end`.
-   * Negative positions count from the end; positions outside are moved to the edge, as in Python.
+   * Every `step`-th index of dimension `dim` from `start` up to, but not including, `end`.
+   * Negative positions count from the end; positions out of range are clamped, as in Python.
    */
   slice(this: Tensor, dim: number, start = 0, end: number | null = null, step = 1): Tensor {
     checkIndex('slice', 'dim', dim);

@@ -13,41 +13,41 @@ import {
 
 /** Options of {@link Tensor.sort} and {@link Tensor.argsort}. */
 export interface SortOptions {
-  /** From the largest to the smallest. Default false. */
+  /** Sort from largest to smallest. Default false. */
   descending?: boolean;
-  /** Equal elements keep their order. Default false, as in PyTorch. */
+  /** Keep the order of equal elements. Default false, as in PyTorch. */
   stable?: boolean;
 }
 
 /** Options of {@link Tensor.topk}. */
 export interface TopkOptions {
-  /** Default -1. */
+  /** Dimension. Default -1. */
   dim?: number;
-  /** false: the smallest ones. Default true. */
+  /** Return the largest elements, or the smallest if false. Default true. */
   largest?: boolean;
-  /** Whether they come in order. Default true. */
+  /** Return the elements in order. Default true. */
   sorted?: boolean;
 }
 
-/** Options of {@link Tensor.unique} and its kin. */
+/** Options of {@link Tensor.unique} and related methods. */
 export interface UniqueOptions {
-  /** Compares whole slices of this dimension. Default: the elements of the flattened tensor. */
+  /** Compare slices along this dimension. Default: the elements of the flattened tensor. */
   dim?: number;
 }
 
-/** Distinct elements and what they were. */
+/** Distinct elements, their positions and counts. */
 export interface UniqueParts {
-  /** Each distinct element once. */
+  /** The distinct elements. */
   values: Tensor;
-  /** For each element of the tensor its place in `values`. */
+  /** For each element of the tensor, its index in `values`. */
   inverse: Tensor;
-  /** How often each of `values` comes. */
+  /** The number of occurrences of each of `values`. */
   counts: Tensor;
 }
 
 /** Options of {@link Tensor.searchsorted} and {@link Tensor.bucketize}. */
 export interface SearchOptions {
-  /** Places after equal elements instead of before them. Default false. */
+  /** Return positions after equal elements instead of before them. Default false. */
   right?: boolean;
 }
 
@@ -76,14 +76,13 @@ function rightOf(owner: string, options: SearchOptions): boolean {
 }
 
 /**
- * Sorting and searching. Each method refuses arguments of a wrong kind, dtype or device with a
- * TypeError, dimensions that the tensor does not have with a RangeError, both naming the argument,
- * and a disposed tensor with a TorchError.
+ * Sorting and searching. Each method throws TypeError for an argument of a wrong type or dtype,
+ * RangeError for a dimension out of range, and TorchError for a disposed tensor.
  *
  * @throws TypeError, RangeError, TorchError ERR_DISPOSED
  */
 export abstract class SortingMethods {
-  /** The elements in order along `dim` and where each was. Default: the last, ascending. */
+  /** The sorted elements along `dim` and their indices. Default: last dimension, ascending. */
   sort(this: Tensor, dim = -1, options: SortOptions = {}): ValuesAndIndices {
     checkOptions('sort', options, ['descending', 'stable']);
     const { descending = false, stable = false } = options;
@@ -94,7 +93,7 @@ export abstract class SortingMethods {
     );
   }
 
-  /** The indices that sort along `dim`. */
+  /** The indices that sort the tensor along `dim`. */
   argsort(this: Tensor, dim = -1, options: SortOptions = {}): Tensor {
     checkOptions('argsort', options, ['descending', 'stable']);
     const { values, indices } = this.sort(dim, options);
@@ -102,7 +101,7 @@ export abstract class SortingMethods {
     return indices;
   }
 
-  /** The `k` largest elements along a dimension and where they are. Ties come in any order. */
+  /** The `k` largest elements along a dimension and their indices. The order of ties is undefined. */
   topk(this: Tensor, k: number, options: TopkOptions = {}): ValuesAndIndices {
     checkInteger('topk', 'k', k, 0);
     checkOptions('topk', options, ['dim', 'largest', 'sorted']);
@@ -118,7 +117,7 @@ export abstract class SortingMethods {
     );
   }
 
-  /** The `k`-th smallest element (from 1) along `dim` and where it is. */
+  /** The `k`-th smallest element (counted from 1) along `dim` and its index. */
   kthvalue(this: Tensor, k: number, dim = -1, options: KeepdimOptions = {}): ValuesAndIndices {
     checkInteger('kthvalue', 'k', k, 1);
     const keepdim = keepdimOf('kthvalue', options);
@@ -136,20 +135,21 @@ export abstract class SortingMethods {
     return onlyValues(unique(this, 'unique', options, false));
   }
 
-  /** {@link Tensor.unique} with the place of each element among them and their counts. */
+  /** Like {@link Tensor.unique}, with the index of each element among them and their counts. */
   uniqueParts(this: Tensor, options: UniqueOptions = {}): UniqueParts {
     return unique(this, 'uniqueParts', options, false);
   }
 
-  /** The elements, or slices of `dim`, without those equal to the one before. */
+  /** The elements, or slices of `dim`, without those equal to the previous one. */
   uniqueConsecutive(this: Tensor, options: UniqueOptions = {}): Tensor {
     return onlyValues(unique(this, 'uniqueConsecutive', options, true));
   }
 
   /**
-   * Where each of `values` would be put in this tensor, which is sorted along its last dimension.
+   * The position at which each of `values` would be inserted into this tensor, which must be sorted
+   * along its last dimension.
    *
-   * @throws RangeError unless this is a vector or all but the last dimensions agree
+   * @throws RangeError unless this is a vector or all dimensions except the last are equal
    */
   searchsorted(this: Tensor, values: Tensor, options: SearchOptions = {}): Tensor {
     checkTensor('searchsorted', 'values', values);
@@ -160,15 +160,15 @@ export abstract class SortingMethods {
         const [sorted, wanted] = [this.shape, values.shape];
         if (sorted.length !== 1 && sorted.slice(0, -1).join() !== wanted.slice(0, -1).join()) {
           throw new RangeError(
-            `searchsorted: values ${formatShape(wanted)} must agree with the tensor ` +
-              `${formatShape(sorted)} in all but the last dimension`,
+            `searchsorted: values ${formatShape(wanted)} must match the tensor ` +
+              `${formatShape(sorted)} in all dimensions except the last`,
           );
         }
       },
     );
   }
 
-  /** For each element the number of the interval between the sorted `boundaries` that holds it. */
+  /** For each element, the index of the interval between sorted `boundaries` that contains it. */
   bucketize(this: Tensor, boundaries: Tensor, options: SearchOptions = {}): Tensor {
     checkTensor('bucketize', 'boundaries', boundaries);
     const right = rightOf('bucketize', options);
@@ -184,12 +184,12 @@ export abstract class SortingMethods {
     );
   }
 
-  /** The indices of the elements that are not 0, a row each: `[count, ndim]`, int64. */
+  /** The indices of the elements that are not 0, one row each: `[count, ndim]`, int64. */
   nonzero(this: Tensor): Tensor {
     return callTensor('aten::nonzero', this);
   }
 
-  /** {@link Tensor.nonzero} as one tensor a dimension, as {@link Tensor.index} takes them. */
+  /** {@link Tensor.nonzero} as one tensor per dimension, for {@link Tensor.index}. */
   nonzeroTuple(this: Tensor): Tensor[] {
     return callTensors('aten::nonzero_numpy', this);
   }

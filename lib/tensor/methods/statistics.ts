@@ -21,13 +21,13 @@ import type { ReduceOptions, VarianceOptions } from './reduction.js';
 
 /** Options of {@link Tensor.cumsum} and {@link Tensor.cumprod}. */
 export interface CumulateOptions {
-  /** Converts to this type before computing. */
+  /** Convert to this dtype before computing. */
   dtype?: DType;
 }
 
 /** Options of {@link Tensor.aminmax}. */
 export interface AminmaxOptions extends KeepdimOptions {
-  /** Default: over all elements. */
+  /** Dimension. Default: all elements. */
   dim?: number;
 }
 
@@ -35,7 +35,7 @@ export interface AminmaxOptions extends KeepdimOptions {
 export interface BincountOptions {
   /** A weight for each element. Default: 1. */
   weights?: Tensor;
-  /** Least number of bins. Default 0. */
+  /** Minimum number of bins. Default 0. */
   minlength?: number;
 }
 
@@ -104,9 +104,8 @@ function withMean(
 }
 
 /**
- * Products, norms, order statistics. Each method refuses arguments of a wrong kind, dtype or device
- * with a TypeError, dimensions that the tensor does not have with a RangeError, both naming the
- * argument, and a disposed tensor with a TorchError.
+ * Products, norms, order statistics. Each method throws TypeError for an argument of a wrong type or
+ * dtype, RangeError for a dimension out of range, and TorchError for a disposed tensor.
  *
  * @throws TypeError, RangeError, TorchError ERR_DISPOSED
  */
@@ -133,7 +132,7 @@ export abstract class StatisticsMethods {
     return overDims(this, 'amin', dim, options);
   }
 
-  /** Smallest and largest elements in one pass, over all or along `dim`. */
+  /** Smallest and largest elements in one pass, over all elements or along `dim`. */
   aminmax(this: Tensor, options: AminmaxOptions = {}): { min: Tensor; max: Tensor } {
     const keepdim = keepdimOf('aminmax', options, ['dim']);
     const dim = dimsOf('aminmax', options.dim)?.[0] ?? null;
@@ -150,8 +149,8 @@ export abstract class StatisticsMethods {
   }
 
   /**
-   * Vector norm `(Σ |x|^p)^(1/p)` over all elements or `dim`; `Infinity` gives the largest
-   * magnitude, 0 the count of non-zeros. Default 2. Matrix norms: `linalg.matrixNorm`.
+   * Vector norm `(Σ |x|^p)^(1/p)` over all elements or `dim`; `Infinity` gives the maximum absolute
+   * value, 0 the number of non-zeros. Default 2. Matrix norms: `linalg.matrixNorm`.
    */
   norm(this: Tensor, p = 2, dim?: Dims, options: KeepdimOptions = {}): Tensor {
     checkNumber('norm', 'p', p);
@@ -166,7 +165,7 @@ export abstract class StatisticsMethods {
     );
   }
 
-  /** Variance as {@link Tensor.variance}, by PyTorch's name. */
+  /** Alias of {@link Tensor.variance}, with PyTorch's name. */
   var(this: Tensor, dim?: Dims, options: VarianceOptions = {}): Tensor {
     return this.variance(dim, options);
   }
@@ -181,9 +180,9 @@ export abstract class StatisticsMethods {
     return withMean(this, ['stdMean', 'aten::std_mean.correction'], dim, options);
   }
 
-  /** The middle element; of an even count the lower of the two in the middle, as in PyTorch. */
+  /** The median; for an even count, the lower of the two middle elements, as in PyTorch. */
   median(this: Tensor): Tensor;
-  /** The middle elements along `dim` and their indices. */
+  /** The medians along `dim` and their indices. */
   median(this: Tensor, dim: number, options?: KeepdimOptions): ValuesAndIndices;
   median(this: Tensor, dim?: number, options: KeepdimOptions = {}): Tensor | ValuesAndIndices {
     const keepdim = keepdimOf('median', options);
@@ -198,7 +197,7 @@ export abstract class StatisticsMethods {
     );
   }
 
-  /** The most frequent elements along `dim` (the smallest of several) and an index of each. */
+  /** The most frequent elements along `dim` (if tied, the smallest) and an index of each. */
   mode(this: Tensor, dim = -1, options: KeepdimOptions = {}): ValuesAndIndices {
     const keepdim = keepdimOf('mode', options);
     return alongDim(
@@ -211,8 +210,8 @@ export abstract class StatisticsMethods {
   }
 
   /**
-   * The value below which a part `q` of the elements lies, interpolated linearly; 0.5 is the
-   * median. In all elements or along `dim`.
+   * The `q`-th quantile, with linear interpolation; 0.5 is the median. Over all elements or along
+   * `dim`.
    */
   quantile(this: Tensor, q: number, dim?: number | null, options: KeepdimOptions = {}): Tensor {
     checkNumber('quantile', 'q', q);
@@ -229,7 +228,7 @@ export abstract class StatisticsMethods {
     );
   }
 
-  /** How many elements are not 0, in all or over `dim`. */
+  /** Number of elements that are not 0, over all elements or `dim`. */
   countNonzero(this: Tensor, dim?: Dims): Tensor {
     const dims = dimsOf('countNonzero', dim);
     if (dims === null) return callTensor('aten::count_nonzero', this);
@@ -239,41 +238,41 @@ export abstract class StatisticsMethods {
     );
   }
 
-  /** {@link Tensor.sum} that takes NaN as 0. */
+  /** Like {@link Tensor.sum}, with NaN treated as 0. */
   nansum(this: Tensor, dim?: Dims, options: ReduceOptions = {}): Tensor {
     return nanAware(this, 'nansum', dim, options);
   }
 
-  /** {@link Tensor.mean} over the elements that are not NaN. */
+  /** Like {@link Tensor.mean}, over the elements that are not NaN. */
   nanmean(this: Tensor, dim?: Dims, options: ReduceOptions = {}): Tensor {
     return nanAware(this, 'nanmean', dim, options);
   }
 
-  /** Running sums along `dim`. */
+  /** Cumulative sums along `dim`. */
   cumsum(this: Tensor, dim: number, options: CumulateOptions = {}): Tensor {
     return running(this, 'cumsum', dim, options);
   }
 
-  /** Running products along `dim`. */
+  /** Cumulative products along `dim`. */
   cumprod(this: Tensor, dim: number, options: CumulateOptions = {}): Tensor {
     return running(this, 'cumprod', dim, options);
   }
 
-  /** Running maxima along `dim` and where they are. */
+  /** Cumulative maxima along `dim` and their indices. */
   cummax(this: Tensor, dim: number): ValuesAndIndices {
     return alongDim(this, 'cummax', dim, () =>
       valuesAndIndices(callTensors('aten::cummax', this, dim)),
     );
   }
 
-  /** Running minima along `dim` and where they are. */
+  /** Cumulative minima along `dim` and their indices. */
   cummin(this: Tensor, dim: number): ValuesAndIndices {
     return alongDim(this, 'cummin', dim, () =>
       valuesAndIndices(callTensors('aten::cummin', this, dim)),
     );
   }
 
-  /** Running `log(Σ exp)` along `dim`, without overflow. */
+  /** Cumulative `log(Σ exp)` along `dim`, without overflow. */
   logcumsumexp(this: Tensor, dim: number): Tensor {
     return alongDim(
       this,
@@ -284,7 +283,7 @@ export abstract class StatisticsMethods {
     );
   }
 
-  /** How often each of 0, 1, 2, … stands in a vector of non-negative integers. */
+  /** The number of occurrences of 0, 1, 2, … in a vector of non-negative integers. */
   bincount(this: Tensor, options: BincountOptions = {}): Tensor {
     checkOptions('bincount', options, ['weights', 'minlength']);
     const { weights, minlength = 0 } = options;

@@ -269,7 +269,7 @@ describe('ops', () => {
     const error = errorOf(() => ops.aten.add('x' as never, 'y' as never));
     expect([error.code, error.message]).toEqual([
       'ERR_ARGUMENT',
-      expect.stringMatching(/^aten::add: no overload takes these arguments:\n {2}aten::add/),
+      expect.stringMatching(/^aten::add: no overload accepts these arguments:\n {2}aten::add/),
     ]);
   });
 

@@ -230,17 +230,17 @@ describe('writing to positions', () => {
 describe('faulty arguments', () => {
   const cases: [ErrorConstructor, string, () => unknown][] = [
     [RangeError, 'movedim: source[0] must be from -2 to 1', () => x.movedim(2, 0)],
-    [RangeError, 'movedim: as many destinations as sources', () => x.movedim([0, 1], 0)],
+    [RangeError, 'movedim: needs as many destinations as sources', () => x.movedim([0, 1], 0)],
     [RangeError, 'unflatten: dimension 1 of size 3 cannot', () => x.unflatten(1, [2, 2])],
     [RangeError, 'repeat: needs at least one count for each of the 2', () => x.repeat(2)],
     [RangeError, 'repeatInterleave: repeats must be an integer', () => x.repeatInterleave(-1)],
     [
       RangeError,
-      'repeatInterleave: repeats must be 3 counts of int64 of at least 0, got a Tensor [2]',
+      'repeatInterleave: repeats must be 3 non-negative int64 counts, got a Tensor [2]',
       () => x.repeatInterleave(int([1, 2]), 1),
     ],
     [RangeError, 'flip: dims must name each dimension once, got [0, 0]', () => x.flip(0, 0)],
-    [RangeError, 'roll: as many shifts as dims', () => x.roll([1, 2], 0)],
+    [RangeError, 'roll: needs as many shifts as dims', () => x.roll([1, 2], 0)],
     [RangeError, 'rot90: dims must', () => x.rot90(1, [0] as never)],
     [RangeError, 'tril: needs matrices […, R, C], got [3]', () => arange(3).tril()],
     [
@@ -259,7 +259,7 @@ describe('faulty arguments', () => {
     [TypeError, 'oneHot: needs an int64 tensor, got float32', () => zeros([1]).oneHot()],
     [
       RangeError,
-      'scatter: index [3, 1] must have as many dimensions as the tensor [2, 3] and be no larger',
+      'scatter: index [3, 1] must have as many dimensions as the tensor [2, 3] and must not be larger',
       () => x.scatter(1, zeros([3, 1], { dtype: 'int64' }), 1),
     ],
     [

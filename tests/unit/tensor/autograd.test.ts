@@ -151,7 +151,7 @@ describe('backward', () => {
 describe('backward refuses', () => {
   it('a tensor with several elements and no upstream gradient', () => {
     expect(() => leaf([1, 2]).mul(2).backward()).toThrow(
-      'backward: gradient is needed because the tensor has shape [2]',
+      'backward: gradient is required because the tensor has shape [2]',
     );
   });
 
@@ -164,7 +164,9 @@ describe('backward refuses', () => {
 
   it('a tensor without a graph', () => {
     expect(() => tensor(1).backward()).toThrow(TypeError);
-    expect(() => tensor(1).backward()).toThrow(/computed from nothing that requires gradients/);
+    expect(() => tensor(1).backward()).toThrow(
+      /does not depend on anything that requires gradients/,
+    );
   });
 
   it('unknown options and wrong kinds', () => {
@@ -229,7 +231,7 @@ describe('grad()', () => {
     expect(() => grad(x.mul(x), [x, unused])).toThrow(TorchError);
     expect(() => grad(x.mul(x), tensor(1))).toThrow(/inputs\[0\] does not require gradients/);
     expect(() => grad(x.mul(x), x, { gradOutputs: [] })).toThrow(/one entry per output, 1/);
-    expect(() => grad(tensor(1), x)).toThrow(/outputs\[0\] was computed from nothing/);
+    expect(() => grad(tensor(1), x)).toThrow(/outputs\[0\] does not depend on anything/);
     expect(() => grad(1 as never, x)).toThrow(/outputs must be an array of Tensors/);
   });
 });
@@ -331,7 +333,7 @@ describe('leaves', () => {
     x.grad = g;
     expect(gradOf(x)).toEqual([1, 1]);
     expect(() => (x.grad = zeros([3], { dtype: 'float64' }))).toThrow(
-      'grad: a gradient here must be [2] of float64 on cpu, got [3] of float64 on cpu',
+      'grad: the gradient of this tensor must be [2] of float64 on cpu, got [3] of float64 on cpu',
     );
     expect(() => (x.grad = zeros([2]))).toThrow(/got \[2\] of float32/);
     expect(() => (x.grad = x)).toThrow(/its own gradient/);

@@ -82,7 +82,7 @@ describe('tensor(nested arrays)', () => {
     expect(tensor([1], { requiresGrad: true }).requiresGrad).toBe(true);
     expect(tensor([1]).requiresGrad).toBe(false);
     expect(() => tensor([1], { dtype: 'int64', requiresGrad: true })).toThrow(
-      /tensor: only floating tensors can require gradients, this one is int64/,
+      /tensor: only floating-point tensors can require gradients, this one is int64/,
     );
   });
 });
@@ -265,9 +265,13 @@ describe('functions that fill', () => {
       /unknown option "type"; valid/,
     ],
     ['arange step 0', () => arange(0, 1, 0), /arange: step must not be 0/],
-    ['arange the wrong way', () => arange(3, 0), /arange: step 1 does not lead from 3 to 0/],
+    [
+      'arange the wrong way',
+      () => arange(3, 0),
+      /arange: step 1 has the wrong sign to get from 3 to 0/,
+    ],
     ['arange to infinity', () => arange(Infinity), /arange: start, end and step must be finite/],
-    ['arange without end', () => (arange as () => unknown)(), /arange: give \(end\)/],
+    ['arange without end', () => (arange as () => unknown)(), /arange: pass \(end\)/],
     ['randint without room', () => randint(3, 3, [1]), /randint: low must be below high/],
     ['randperm of -1', () => randperm(-1), /randperm: n must be an integer at least 0/],
   ];

@@ -126,7 +126,7 @@ describe('defineFunction', () => {
       /Bad: backward must return a gradient for each of the 1/,
     );
     expect(wrong((gradient) => gradient.sum())).toThrow(
-      /gradient 0 has shape \[\], its argument \[2\]/,
+      /gradient 0 has shape \[\], but its argument has \[2\]/,
     );
   });
 

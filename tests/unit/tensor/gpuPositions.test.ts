@@ -13,7 +13,7 @@ describe('positions for a GPU', () => {
 
   it('outside are refused, the one named', () => {
     expect(() => checkPositionRange('gather', at(0, 3), 3, 'refused')).toThrow(
-      new RangeError('gather: index must hold positions from 0 to 2, got 3'),
+      new RangeError('gather: index must contain positions from 0 to 2, got 3'),
     );
     expect(() => checkPositionRange('gather', at(0, -1), 3, 'refused')).toThrow('got -1');
     expect(() => checkPositionRange('take', at(0), 0, 'fromTheEnd')).toThrow(RangeError);
@@ -22,7 +22,7 @@ describe('positions for a GPU', () => {
   it('from the end are taken where Python takes them', () => {
     expect(() => checkPositionRange('index', at(-3, 2), 3, 'fromTheEnd')).not.toThrow();
     expect(() => checkPositionRange('index', at(-4), 3, 'fromTheEnd')).toThrow(
-      'index: index must hold positions from -3 to 2, got -4',
+      'index: index must contain positions from -3 to 2, got -4',
     );
   });
 

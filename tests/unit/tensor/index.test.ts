@@ -166,19 +166,19 @@ describe("indexPut_, as Python's x[…] = value", () => {
 describe('faulty indices', () => {
   const y = zeros([2, 3]);
   const cases: [ErrorConstructor, string, () => unknown][] = [
-    [TypeError, 'index: give at least one index', () => y.index()],
+    [TypeError, 'index: pass at least one index', () => y.index()],
     [RangeError, 'index: 3 indices for a tensor of shape [2, 3]', () => y.index(0, 0, 0)],
     [RangeError, 'index: 3 indices for a tensor', () => y.index(y.eq(0), 0)],
     [
       RangeError,
-      'index: indices[1] is 3, outside its dimension, which has size 3',
+      'index: indices[1] is 3, which is out of range for a dimension of size 3',
       () => y.index(0, 3),
     ],
-    [RangeError, 'index: indices[0] is -3, outside', () => y.index(-3)],
+    [RangeError, 'index: indices[0] is -3, which is out of range', () => y.index(-3)],
     [RangeError, 'index: indices[0] must be an integer', () => y.index(0.5)],
     [RangeError, 'index: indices[0][1] must be an integer', () => y.index([0, 0.5])],
     [TypeError, 'index: indices[0][1] must be an integer', () => y.index([0, , 1] as never)],
-    [TypeError, "index: '...' may come once", () => y.index('...', '...')],
+    [TypeError, "index: '...' may occur only once", () => y.index('...', '...')],
     [
       TypeError,
       "index: indices[0] must be a slice like '1:3', ':-1' or '::2', or '...', got the string \"1,2\"",
@@ -198,7 +198,7 @@ describe('faulty indices', () => {
     [TypeError, 'index: indices[0] must be int64 or bool, got float32', () => y.index(y)],
     [
       RangeError,
-      'index: the mask indices[0] of shape [3] stands for dimensions of shape [2]',
+      'index: the mask indices[0] of shape [3] does not match dimensions of shape [2]',
       () => y.index([true, true, false]),
     ],
     [

@@ -107,7 +107,7 @@ describe('arithmetic', () => {
     expect(list(x.clamp(-1, 1))).toEqual([-1, 0, 1]);
     expect(list(x.clamp(null, 1))).toEqual([-2, 0, 1]);
     expect(list(x.clamp(0))).toEqual([0, 0, 2]);
-    expect(() => x.clamp()).toThrow(/clamp: give min, max or both/);
+    expect(() => x.clamp()).toThrow(/clamp: pass min, max or both/);
   });
 });
 
@@ -367,7 +367,7 @@ describe('faulty arguments name the parameter, what was expected and what came',
   const cases: [error: ErrorConstructor, message: string, run: () => unknown][] = [
     [
       range,
-      'add: the tensor [2, 3] and other [4] cannot be broadcast: dimension -1 is 3 against 4',
+      'add: the tensor [2, 3] and other [4] cannot be broadcast: dimension -1 has sizes 3 and 4',
       () => x.add(zeros([4])),
     ],
     [
@@ -409,19 +409,19 @@ describe('faulty arguments name the parameter, what was expected and what came',
     ],
     [range, 'eq: the tensor [2, 3] and other [2] cannot be broadcast', () => x.eq(zeros([2]))],
     [type, 'logicalAnd: other must be a Tensor, got true', () => x.logicalAnd(true as never)],
-    [range, 'reshape: [2, 3] has 6 elements, which cannot take the shape [4]', () => x.reshape(4)],
+    [range, 'reshape: [2, 3] has 6 elements, which cannot have the shape [4]', () => x.reshape(4)],
     [
       range,
-      'reshape: [2, 3] has 6 elements, which cannot take the shape [-1, -1]; only one size may be -1',
+      'reshape: [2, 3] has 6 elements, which cannot have the shape [-1, -1]; only one size may be -1',
       () => x.reshape(-1, -1),
     ],
     [
       range,
-      'view: the memory of [3, 2] (strides [1, 3]) cannot be seen as [6] without a copy; use reshape',
+      'view: the memory of [3, 2] (strides [1, 3]) cannot be viewed as [6] without a copy; use reshape',
       () => x.t().view(6),
     ],
     [range, 'reshape: shape[0] must be an integer at least -1, got 1.5', () => x.reshape(1.5, 4)],
-    [range, 'flatten: startDim must not come after endDim, got 1 and 0', () => x.flatten(1, 0)],
+    [range, 'flatten: startDim must not be after endDim, got 1 and 0', () => x.flatten(1, 0)],
     [
       range,
       'transpose: dim1 must be from -2 to 1 for a tensor with 2 dimensions, got 2',
@@ -451,10 +451,14 @@ describe('faulty arguments name the parameter, what was expected and what came',
       () => x.expand(2, 4),
     ],
     [range, 'split: size must be an integer at least 1, got 0', () => x.split(0)],
-    [range, 'select: index 3 is outside dimension 1, which has size 3', () => x.select(1, 3)],
     [
       range,
-      'narrow: start 2 with length 2 is outside dimension 1, which has size 3',
+      'select: index 3 is out of range for dimension 1, which has size 3',
+      () => x.select(1, 3),
+    ],
+    [
+      range,
+      'narrow: start 2 with length 2 is out of range for dimension 1, which has size 3',
       () => x.narrow(1, 2, 2),
     ],
     [range, 'slice: step must be an integer at least 1, got 0', () => x.slice(0, 0, 1, 0)],
@@ -472,13 +476,13 @@ describe('faulty arguments name the parameter, what was expected and what came',
     [type, 'sum: keepdim must be true or false, got 1', () => x.sum(0, { keepdim: 1 as never })],
     [
       type,
-      "mean: needs a floating tensor, got int64; convert it: to({ dtype: 'float32' })",
+      "mean: needs a floating-point tensor, got int64; convert it: to({ dtype: 'float32' })",
       () => ints.mean(),
     ],
-    [type, 'std: needs a floating tensor, got int64', () => ints.std(0)],
-    [type, 'softmax: needs a floating tensor, got int64', () => ints.softmax(0)],
-    [type, 'max: keepdim needs a dim', () => x.max(undefined as never, { keepdim: true })],
-    [type, 'any: keepdim needs a dim', () => x.any(undefined, { keepdim: true })],
+    [type, 'std: needs a floating-point tensor, got int64', () => ints.std(0)],
+    [type, 'softmax: needs a floating-point tensor, got int64', () => ints.softmax(0)],
+    [type, 'max: keepdim requires dim', () => x.max(undefined as never, { keepdim: true })],
+    [type, 'any: keepdim requires dim', () => x.any(undefined, { keepdim: true })],
     [range, 'max: a tensor without elements has no max', () => zeros([0]).max()],
     [range, 'argmax: a tensor without elements has no argmax', () => zeros([0]).argmax()],
     [range, 'max: dim must be from -2 to 1', () => x.max(5)],
@@ -519,7 +523,7 @@ describe('faulty arguments name the parameter, what was expected and what came',
     [type, 'index: indices[0] must be int64 or bool, got float32', () => x.index(x)],
     [
       range,
-      'matmul: the inner sizes must agree, got [2, 3] and [2, 3]: 3 against 2',
+      'matmul: the inner sizes must agree, got [2, 3] and [2, 3]: 3 and 2',
       () => x.matmul(x),
     ],
     [range, 'mm: needs shapes [R, K] and [K, C], got [2, 3] and [2, 3]', () => x.mm(x)],
@@ -530,12 +534,12 @@ describe('faulty arguments name the parameter, what was expected and what came',
     [type, 'cat: tensors[1] must be a Tensor, got 1', () => cat([x, 1 as never])],
     [
       range,
-      'cat: tensors[1] has shape [2, 2], tensors[0] [2, 3]; all sizes but that of dimension 0 must agree',
+      'cat: tensors[1] has shape [2, 2], tensors[0] [2, 3]; all sizes except that of dimension 0 must be equal',
       () => cat([x, zeros([2, 2])]),
     ],
     [
       range,
-      'stack: tensors[1] has shape [3, 2], tensors[0] [2, 3]; all must agree',
+      'stack: tensors[1] has shape [3, 2], tensors[0] [2, 3]; all must be equal',
       () => stack([x, x.t()]),
     ],
     [range, 'uniform_: from must not exceed to, got 2 and 1', () => x.uniform_(2, 1)],

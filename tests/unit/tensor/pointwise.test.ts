@@ -161,11 +161,11 @@ describe('faulty arguments', () => {
   const cases: [ErrorConstructor, string, () => unknown][] = [
     [
       TypeError,
-      'bitwiseAnd: the tensor must hold integers or bools, got float32; convert it: long() or bool()',
+      'bitwiseAnd: the tensor must contain integers or bools, got float32; convert it: long() or bool()',
       () => x.bitwiseAnd(1),
     ],
-    [TypeError, 'bitwiseOr: other must hold integers', () => arange(3).bitwiseOr(zeros([3]))],
-    [TypeError, 'bitwiseNot: the tensor must hold integers', () => x.bitwiseNot()],
+    [TypeError, 'bitwiseOr: other must contain integers', () => arange(3).bitwiseOr(zeros([3]))],
+    [TypeError, 'bitwiseNot: the tensor must contain integers', () => x.bitwiseNot()],
     [
       TypeError,
       "gelu: approximate must be 'none' or 'tanh', got the string \"erf\"",
@@ -173,7 +173,7 @@ describe('faulty arguments', () => {
     ],
     [TypeError, 'softplus: unknown option "alpha"', () => x.softplus({ alpha: 1 } as never)],
     [TypeError, 'leakyRelu: negativeSlope must be a number', () => x.leakyRelu('1' as never)],
-    [TypeError, 'clamp_: give min, max or both', () => x.clamp_()],
+    [TypeError, 'clamp_: pass min, max or both', () => x.clamp_()],
     [RangeError, 'lerp: the tensor [2, 3] and end [2] cannot', () => x.lerp(zeros([2]), 0.5)],
     [
       RangeError,
@@ -185,7 +185,7 @@ describe('faulty arguments', () => {
     [RangeError, 'round: decimals must be an integer', () => x.round({ decimals: 0.5 })],
     [
       TypeError,
-      'isclose: both must have one dtype, got float32 and int64',
+      'isclose: both must have the same dtype, got float32 and int64',
       () => x.isclose(arange(3)),
     ],
     [RangeError, 'maskedFill_: mask [2] cannot', () => x.maskedFill_(tensor([true, true]), 0)],

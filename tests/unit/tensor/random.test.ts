@@ -166,9 +166,9 @@ describe('draws in place and from weights', () => {
     const x = zeros([2]);
     expect(() => x.bernoulli_(2)).toThrow('bernoulli_: p must be a number from 0 to 1, got 2');
     expect(() => x.random_(3, 3)).toThrow('random_: from must be below to, got 3 and 3');
-    expect(() => x.exponential_(0)).toThrow('exponential_: rate must be above 0, got 0');
+    expect(() => x.exponential_(0)).toThrow('exponential_: rate must be positive, got 0');
     expect(() => tensor([1, 1]).multinomial(3)).toThrow(
-      'multinomial: 3 draws from 2 weights need { replacement: true }',
+      'multinomial: 3 draws from 2 weights require { replacement: true }',
     );
     expect(() => zeros([1, 1, 1]).multinomial(1)).toThrow(
       'multinomial: the weights must be [C] or [R, C], got [1, 1, 1]',
