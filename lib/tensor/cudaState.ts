@@ -9,7 +9,7 @@ export interface CudaState {
   /** Why none can be used; null if one can. */
   readonly reason: string | null;
   /** The fix; null if there is none. */
-  readonly wayOut: string | null;
+  readonly fix: string | null;
 }
 
 let state: CudaState | undefined;
@@ -22,15 +22,14 @@ export function cudaState(): CudaState {
 
 function ask(): CudaState {
   const { devices, problem } = native().cudaStatus();
-  if (devices > 0) return { devices, reason: null, wayOut: null };
+  if (devices > 0) return { devices, reason: null, fix: null };
   const decision = loadedRuntime()?.cuda;
   if (decision === undefined || decision.open) {
     return {
       devices,
       reason: problem ?? 'the CUDA library finds no GPU',
-      wayOut:
-        'Check the driver and its GPUs with `nvidia-smi`, and CUDA_VISIBLE_DEVICES, which may hide GPUs.',
+      fix: 'Check the driver and its GPUs with `nvidia-smi`, and CUDA_VISIBLE_DEVICES, which may hide GPUs.',
     };
   }
-  return { devices, reason: decision.reason, wayOut: decision.fix };
+  return { devices, reason: decision.reason, fix: decision.fix };
 }

@@ -57,11 +57,11 @@ export function gpuIndex(owner: string, value: unknown): number {
 
 /** @throws TorchError ERR_CUDA_UNAVAILABLE unless a GPU can be used */
 export function needCuda(owner: string, asked = ''): void {
-  const { devices, reason, wayOut } = cudaState();
+  const { devices, reason, fix } = cudaState();
   if (devices > 0) return;
   throw new TorchError(
     'ERR_CUDA_UNAVAILABLE',
-    `${owner}: ${asked === '' ? '' : `${asked} `}no CUDA GPU can be used here: ${reason}. ${wayOut}`,
+    `${owner}: ${asked === '' ? '' : `${asked} `}no CUDA GPU can be used here: ${reason}. ${fix}`,
   );
 }
 

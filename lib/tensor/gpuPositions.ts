@@ -8,7 +8,7 @@ import { callTensors } from './dispatch.js';
 import type { Tensor } from './tensor.js';
 
 /** Whether negative positions count from the end, as in `index`, or are rejected. */
-export type NegativePositions = 'fromTheEnd' | 'refused';
+export type NegativePositions = 'fromTheEnd' | 'rejected';
 
 /**
  * Does nothing for positions on the CPU.
@@ -21,7 +21,7 @@ export function checkGpuPositions(
   self: Tensor,
   dim: number | null,
   index: Tensor,
-  negative: NegativePositions = 'refused',
+  negative: NegativePositions = 'rejected',
 ): void {
   if (cudaState().devices === 0 || index.device === 'cpu') return;
   // libtorch rejects a wrong dimension.

@@ -202,7 +202,7 @@ export function fromAdditiveMask(mask: Tensor): Tensor {
  * @param mask bool `[…, T, T]`; checked only on the CPU, where no device has to be waited for
  * @throws TypeError
  */
-export function refuseInvertedCausal(owner: string, name: string, mask: Tensor): void {
+export function rejectInvertedCausal(owner: string, name: string, mask: Tensor): void {
   const shape = mask.shape;
   if (mask.device !== 'cpu' || shape.length < 2 || shape.at(-1) !== shape.at(-2)) return;
   if (mask.numel === 0 || mask.shape.at(-1) === 1) return;

@@ -7,7 +7,7 @@ import type { ModuleList } from '../module/containers.js';
 import { finalNormOf, layerOptionNames } from './layerStack.js';
 import type { AttentionModule, LayerOptions, StackOptions } from './layerStack.js';
 import { sourceLayerMask, targetLayerMask } from '../packed/layerMask.js';
-import { refuseInvertedCausal } from '../attention/mask.js';
+import { rejectInvertedCausal } from '../attention/mask.js';
 import { Module } from '../module/module.js';
 import type { TensorModule } from '../module/module.js';
 import type { Norm } from '../layers/norm.js';
@@ -148,7 +148,7 @@ export class Decoder extends Module {
       const allowedSource = sourceLayerMask('Decoder', 'srcMask', srcMask);
       const allowedTarget = targetLayerMask('Decoder', 'tgtMask', tgtMask, x);
       if (allowedTarget !== null && !(allowedTarget instanceof PackedMask)) {
-        refuseInvertedCausal('Decoder', 'tgtMask', allowedTarget);
+        rejectInvertedCausal('Decoder', 'tgtMask', allowedTarget);
       }
       for (const layer of this.layers) x = x.through(layer, memory, allowedSource, allowedTarget);
       return (this.norm === null ? x : x.normed(this.norm)).sum();

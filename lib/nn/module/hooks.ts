@@ -173,11 +173,12 @@ function checkedInputs(module: Module, hook: Hook, result: unknown): unknown[] {
 /** A new output of the same kind. One-line arrow functions often return a value by accident. */
 function checkedOutput(module: Module, hook: Hook, result: unknown, output: unknown): unknown {
   const owner = module.constructor.name;
-  const refuse = (expected: string) => misfit(owner, 'forward hook', hook, result, expected);
-  if (output instanceof Tensor && !(result instanceof Tensor)) throw refuse('a Tensor, as forward');
-  if (Array.isArray(output) && !Array.isArray(result)) throw refuse('an array, as forward');
+  const reject = (expected: string) => misfit(owner, 'forward hook', hook, result, expected);
+  if (output instanceof Tensor && !(result instanceof Tensor))
+    throw reject('a Tensor, like forward');
+  if (Array.isArray(output) && !Array.isArray(result)) throw reject('an array, like forward');
   if (typeof result !== 'object' || isPromise(result))
-    throw refuse('the same kind of value as forward');
+    throw reject('the same kind of value as forward');
   return result;
 }
 

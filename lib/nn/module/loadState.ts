@@ -201,7 +201,7 @@ function tensorsOf(state: StateSource, options: LoadStateOptions): Map<string, T
     entries = entriesOf(inner[1], `state["${options.wrappedIn}"]`);
   }
   for (const [key, value] of entries) {
-    if (!(value instanceof Tensor)) refuseValue(key, value, entries);
+    if (!(value instanceof Tensor)) rejectValue(key, value, entries);
   }
   const tensors = entries as [string, Tensor][];
   return options.stripPrefix === undefined
@@ -224,7 +224,7 @@ function entriesOf(state: unknown, name: string): [string, unknown][] {
   );
 }
 
-function refuseValue(key: string, value: unknown, entries: [string, unknown][]): never {
+function rejectValue(key: string, value: unknown, entries: [string, unknown][]): never {
   const wrapper = entries.find(([, inner]) => holdsTensors(inner));
   if (wrapper === undefined) {
     throw new StateDictError(`loadStateDict: "${key}" must be a Tensor, got ${describe(value)}`);

@@ -104,8 +104,8 @@ export function registeredIn(module: Module): Registered {
     if (value === undefined || value === null) continue;
     const kind = typeof value === 'object' ? kindOf(value) : undefined;
     if (kind === undefined) {
-      refuseReplaced(module, property, value);
-      if (typeof value === 'object') refuseHidden(module, property, value);
+      rejectReplaced(module, property, value);
+      if (typeof value === 'object') rejectHidden(module, property, value);
       continue;
     }
     remember(module, property, kind);
@@ -137,7 +137,7 @@ function checkName(
 }
 
 /** Like PyTorch's "cannot assign … as parameter 'weight' (torch.nn.Parameter or None expected)". */
-function refuseReplaced(module: Module, property: string, value: unknown): void {
+function rejectReplaced(module: Module, property: string, value: unknown): void {
   const kind = remembered.get(module)?.get(property);
   if (kind === undefined) return;
   const { what, expected, fix } = {
@@ -161,7 +161,7 @@ const hiddenDepth = 4;
 const hiddenValues = 10_000;
 
 /** The contents of plain collections are not registered: they would be neither trained nor saved. */
-function refuseHidden(module: Module, property: string, value: object): void {
+function rejectHidden(module: Module, property: string, value: object): void {
   const [kind] = contents(value);
   const hidden = hiddenIn(value, hiddenDepth, { left: hiddenValues });
   if (hidden === null) return;

@@ -116,7 +116,7 @@ function slices(
   index: Tensor,
   source: Tensor | null,
   run: () => Tensor,
-  negative: NegativePositions = 'refused',
+  negative: NegativePositions = 'rejected',
 ): Tensor {
   checkIndex(name, 'dim', dim);
   checkPositions(name, index, ['int64']);

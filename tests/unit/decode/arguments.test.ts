@@ -105,7 +105,11 @@ describe('greedy and its decoder', () => {
     ['bos', () => new RecomputingStepDecoder(model, src, srcMask, '1' as never), 'bos must be'],
     ['tokens', () => withDecoder((decoder) => decoder.append([1] as never)), 'tokens must be'],
     ['rows', () => withDecoder((decoder) => decoder.select(null as never)), 'rows must be'],
-    ['int64 rows', () => withDecoder((decoder) => decoder.select(ones([1]))), 'rows must contain ids'],
+    [
+      'int64 rows',
+      () => withDecoder((decoder) => decoder.select(ones([1]))),
+      'rows must contain ids',
+    ],
   ])('%s that is none is refused', async (_, call, message) => {
     const calling = (async () => call())();
     await expect(calling).rejects.toThrow(TypeError);

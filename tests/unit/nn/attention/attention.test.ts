@@ -234,7 +234,9 @@ describe('MultiHeadedAttention', () => {
   it('names the inputs that do not fit', () => {
     const [mha, x] = [multiHead(), randn([2, 3, 4])] as const;
     expect(() => mha.forward(x, x, randn([2, 2, 4]))).toThrow(/key and value \[B, Sk, 4\]/);
-    expect(() => mha.forward(x, randn([2, 3, 5]), x)).toThrow(/the last dimension of key must be 4/);
+    expect(() => mha.forward(x, randn([2, 3, 5]), x)).toThrow(
+      /the last dimension of key must be 4/,
+    );
     expect(() => mha.forward(x, randn([1, 3, 4]), randn([1, 3, 4]))).toThrow(RangeError);
     expect(() => mha.forward(randn([3, 4]), x, x)).toThrow(/query must be \[B, Sq, 4\]/);
   });

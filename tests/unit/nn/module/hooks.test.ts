@@ -169,7 +169,7 @@ describe('results of hooks', () => {
 
   // They took the place of the output, whatever they were.
   it.each<[string, () => unknown, RegExp]>([
-    ['the length of an array', () => 1, /must return a Tensor, as forward, or nothing, got 1$/],
+    ['the length of an array', () => 1, /must return a Tensor, like forward, or nothing, got 1$/],
     ['false', () => false, /got false/],
     ['an array', () => [ones([1])], /got an array of 1/],
     ['a Promise', () => Promise.resolve(1), /got a Promise; hooks must not be async/],
