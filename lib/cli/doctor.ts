@@ -19,7 +19,7 @@ export function registerDoctor(program: Command): void {
     .option('--json', 'print one JSON object')
     .option(
       '--timeout <seconds>',
-      'how long loading and computing may take before it counts as stuck',
+      'time after which loading or computing counts as stuck',
       integer(1, 86_400),
       120,
     )
@@ -60,7 +60,7 @@ function describe(report: RuntimeReport): string {
     );
   }
   for (const { device, problem } of report.devices) {
-    lines.push(row(device, problem === null ? 'a product of two matrices is right' : problem));
+    lines.push(row(device, problem === null ? 'a matrix product is correct' : problem));
   }
   const problems = report.problems.map((problem) => `Problem: ${problem}`);
   return `${[...lines, '', ...problems, report.advice].join('\n')}\n`;

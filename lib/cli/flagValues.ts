@@ -38,7 +38,7 @@ export function deviceName(text: string): DeviceChoice {
   throw new InvalidArgumentError('It must be auto, cpu, cuda or cuda:<number>.');
 }
 
-/** The dtypes that training knows. */
+/** The dtypes that training supports. */
 export function trainingDType(text: string): 'float32' | 'float64' | 'bfloat16' | 'float16' {
   if (text === 'bf16') return 'bfloat16';
   if (text === 'fp16') return 'float16';
@@ -54,28 +54,30 @@ export function tokenOrId(text: string): string | number {
   return /^\d+$/.test(text) ? Number(text) : text;
 }
 
-/** A name or path that must say something. */
+/** A non-empty name or path. */
 export function nonEmpty(text: string): string {
   if (text === '') throw new InvalidArgumentError('It must not be empty.');
   return text;
 }
 
-/** A path. A shell leaves the tilde of `'~/x'` and of `--out=~/x` as it is. */
+/** A path. Shells do not expand the tilde in `'~/x'` and in `--out=~/x`. */
 export function path(text: string): string {
   if (/^~([\w-]*\/|$)/.test(text)) {
     throw new InvalidArgumentError(
-      'The shell did not expand ~, as it does not inside quotes or after =: write $HOME instead, or ' +
-        './~ for a file of that name.',
+      'The shell does not expand ~ inside quotes or after =: use $HOME instead, or ./~ for a file ' +
+        'of that name.',
     );
   }
   return nonEmpty(text);
 }
 
-/** One character between cells. */
+/** The character that separates cells. */
 export function delimiter(text: string): string {
   const character = text === 'tab' || text === '\\t' ? '\t' : text;
   if (character.length === 1 && !'"\r\n'.includes(character)) return character;
-  throw new InvalidArgumentError('It must be one character, not a quote or line end, or tab.');
+  throw new InvalidArgumentError(
+    'It must be tab, or one character that is not a quote or line end.',
+  );
 }
 
 function numberOf(text: string): number {

@@ -1,4 +1,4 @@
-/** Translates lines as they come, and writes each as soon as it and those before it are done. */
+/** Translates lines as they arrive, and writes each as soon as it and all before it are done. */
 import type { TextLine } from '../data/reading/lineReader.js';
 import { isBlank, maxTextLength } from '../data/text.js';
 import { sourceLimit } from '../decode/positionLimit.js';
@@ -7,7 +7,7 @@ import type { Translator } from '../decode/translator.js';
 import { counted } from '../runtime/counted.js';
 import { TorchError } from '../runtime/errors.js';
 
-/** What a text with more tokens than the model takes does. */
+/** What to do with a text that has more tokens than the model accepts. */
 export type TooLongAction = 'error' | 'skip' | 'split';
 
 export interface LineTranslatorOptions {
@@ -15,23 +15,23 @@ export interface LineTranslatorOptions {
   readonly batchSize: number;
   readonly maxLength: number | undefined;
   readonly onTooLong: TooLongAction;
-  /** What messages call a line: `'line'`, or `'text'` of an argument. */
+  /** How messages name a text: `'line'`, or `'text'` for an argument. */
   readonly place: 'line' | 'text';
   readonly signal: AbortSignal;
 }
 
-/** A line in the parts that the model takes; none: its output is empty. */
+/** A line, split into parts that the model accepts; without parts, its output is empty. */
 interface Job {
   readonly number: number;
   readonly parts: readonly string[];
   readonly outputs: string[];
-  /** Parts that are not translated yet. */
+  /** Number of parts that are not yet translated. */
   left: number;
 }
 
 /**
- * Texts of similar length are translated together, which saves padding, but only among so many
- * batches: the first line of the output must not wait for all of the input.
+ * Texts of similar length are translated together, which reduces padding, but only within this many
+ * batches, so that the first line of the output does not wait for all of the input.
  */
 const mostBatches = 8;
 
@@ -57,8 +57,8 @@ export class LineTranslator {
   }
 
   /**
-   * @throws RangeError for a line that is too long, after the lines before it
-   * @throws the signal's reason once it has aborted
+   * @throws RangeError for a line that is too long, after the lines before it have been written
+   * @throws the signal's reason if it has aborted
    */
   async take(lines: readonly TextLine[]): Promise<void> {
     let start = 0;
@@ -73,7 +73,7 @@ export class LineTranslator {
     }
   }
 
-  /** What became of lines that were too long, a sentence each. */
+  /** Messages about the lines that were too long. */
   summary(): string[] {
     const { place } = this.#options;
     const say = (numbers: readonly number[], what: string) =>
@@ -86,7 +86,7 @@ export class LineTranslator {
     return [...say(this.#skipped, 'skipped'), ...say(this.#split, 'split')];
   }
 
-  /** The jobs of lines as far as they can be done, and the fault of the one that cannot. */
+  /** The jobs of the lines before the first one that cannot be translated, and its error. */
   async #prepare(lines: readonly TextLine[]): Promise<{ jobs: Job[]; fault: Error | null }> {
     const { onTooLong } = this.#options;
     const { tokenizer } = this.#translator;
@@ -111,7 +111,7 @@ export class LineTranslator {
     return { jobs, fault: null };
   }
 
-  /** Tokens of each line, bos and eos included. */
+  /** The number of tokens of each line, including bos and eos. */
   async #countTokens(lines: readonly TextLine[]): Promise<number[]> {
     const { tokenizer, specialIds } = this.#translator;
     const special = new Set<number>(Object.values(specialIds));
@@ -123,7 +123,7 @@ export class LineTranslator {
     return encoded.map((ids) => ids.filter((id) => !special.has(id)).length + 2);
   }
 
-  /** The translator knows a text by its place in the batch. */
+  /** Replaces the translator's index into the batch with the number of the line. */
   #withLine(error: unknown, batch: readonly { readonly job: Job }[]): unknown {
     if (!(error instanceof TorchError)) return error;
     const message = error.message.replace(
@@ -144,9 +144,9 @@ export class LineTranslator {
     const size =
       text === null
         ? `more than ${maxTextLength.toLocaleString('en-US')} characters`
-        : `${tokens} tokens (with bos and eos), the model takes ${this.#limit}`;
+        : `${tokens} tokens (with bos and eos), but the model accepts ${this.#limit}`;
     return new RangeError(
-      `${this.#nameOf(number)} has ${size}; split it, or give --on-too-long ` +
+      `${this.#nameOf(number)} has ${size}; split it, or use --on-too-long ` +
         (text === null ? 'skip' : 'skip or --on-too-long split'),
     );
   }

@@ -1,4 +1,4 @@
-/** The `torchformer` command: one file a subcommand, errors as one message and exit code 1. */
+/** The `torchformer` command: one file per subcommand; errors become a message and exit code 1. */
 import { Command, CommanderError } from 'commander';
 import { packageVersion } from '../runtime/package.js';
 import { registerDoctor } from './doctor.js';
@@ -20,10 +20,10 @@ export async function runCommandLine(args: readonly string[]): Promise<number> {
     await makeProgram().parseAsync([...args], { from: 'user' });
     const fault = await output.fault();
     if (fault !== null) throw fault;
-    // A command that fails without an error to show has set the code itself.
+    // A command that fails without an error has set the exit code itself.
     return Number(process.exitCode ?? 0);
   } catch (error) {
-    // Commander has printed its message (or the help that was asked for).
+    // Commander has printed its message, or the requested help.
     if (error instanceof CommanderError) return error.exitCode;
     process.stderr.write(`${describeFailure(error)}\n`);
     return 1;
@@ -34,8 +34,8 @@ function makeProgram(): Command {
   const program = new Command('torchformer')
     .description('Train Transformer translators and translate with them.')
     .version(packageVersion(), '-V, --version', 'print the version')
-    .helpOption('-h, --help', 'explain the command')
-    .showHelpAfterError('Use --help to see what there is.')
+    .helpOption('-h, --help', 'display help for the command')
+    .showHelpAfterError('Use --help to list the commands and options.')
     .exitOverride()
     .configureHelp({ showGlobalOptions: false });
   registerTrain(program);
@@ -45,7 +45,7 @@ function makeProgram(): Command {
   return program;
 }
 
-/** One message without a stack: the reader's mistake or machine, not ours. */
+/** One message without a stack, because the cause is the user's input or machine. */
 function describeFailure(error: unknown): string {
   if (!(error instanceof Error)) return `torchformer: ${String(error)}`;
   if (process.env['TORCHFORMER_DEBUG']) return error.stack ?? error.message;

@@ -26,20 +26,25 @@ export function addModelFlags(command: Command): Command {
     new Option(flag, text).choices(choices).default(byDefault);
   return command
     .optionsGroup('Model:')
-    .option('--layers <count>', 'layers of encoder and decoder each', integer(1), 6)
+    .option('--layers <count>', 'layers in each of the encoder and the decoder', integer(1), 6)
     .option('--d-model <size>', 'size of the vectors', integer(1), 512)
     .option('--d-ff <size>', 'inner size of the feed-forward layers', integer(1), 2048)
     .option('--heads <count>', 'attention heads; must divide --d-model', integer(1), 8)
-    .option('--dropout <share>', 'of positions, sublayers and feed-forward', probability, 0.1)
+    .option(
+      '--dropout <share>',
+      'dropout of positions, sublayers and feed-forward',
+      probability,
+      0.1,
+    )
     .option(
       '--attention-dropout <share>',
-      'of the attention weights (default: 0.1, and 0 with --dropout 0)',
+      'dropout of the attention weights (default: 0.1, and 0 with --dropout 0)',
       probability,
     )
     .addOption(
       choice(
         '--norm <kind>',
-        'layer: to mean 0 and deviation 1; rms: to a mean square of 1',
+        'layer: LayerNorm (mean 0, deviation 1); rms: RMSNorm (mean square 1)',
         ['layer', 'rms'],
         'layer',
       ),
@@ -47,7 +52,7 @@ export function addModelFlags(command: Command): Command {
     .addOption(
       choice(
         '--order <order>',
-        'norm before each sublayer and at the end (pre), or behind each sublayer (post, the paper)',
+        'pre: norm before each sublayer and at the end; post: after each sublayer, as in the paper',
         modelChoices.order,
         'pre',
       ),
@@ -55,14 +60,19 @@ export function addModelFlags(command: Command): Command {
     .addOption(
       choice(
         '--positions <kind>',
-        'paired: sines and cosines of the paper; perColumn: an angle for each column; ' +
-          'learned: vectors; rotary: turned queries and keys, --d-model / --heads must be even',
+        'paired: sines and cosines as in the paper; perColumn: a frequency for each column; ' +
+          'learned: learned vectors; rotary: rotated queries and keys, --d-model / --heads must be even',
         modelChoices.positions,
         'paired',
       ),
     )
     .addOption(
-      choice('--activation <name>', 'of the feed-forward layers', modelChoices.activation, 'relu'),
+      choice(
+        '--activation <name>',
+        'activation of the feed-forward layers',
+        modelChoices.activation,
+        'relu',
+      ),
     )
     .addOption(
       choice(
@@ -75,7 +85,7 @@ export function addModelFlags(command: Command): Command {
     .option('--no-bias', 'linear layers without biases');
 }
 
-/** What is wrong with flags that are right alone, for `command.error`; null: nothing. */
+/** The error of a combination of flags, for `command.error`; null if it is valid. */
 export function modelFlagsFault({ dModel, heads, positions }: ModelFlags): string | null {
   if (dModel % heads !== 0) return `error: --heads ${heads} does not divide --d-model ${dModel}`;
   if (positions === 'rotary' && (dModel / heads) % 2 !== 0) {

@@ -1,4 +1,4 @@
-/** The flags that say where a command computes, and with how many threads. */
+/** The flags for the device and the number of threads. */
 import type { Command } from 'commander';
 import { checkDevice, type Device, type DeviceChoice } from '../tensor/device.js';
 import { setNumThreads } from '../tensor/threads.js';

@@ -26,7 +26,7 @@ export function registerSetup(program: Command): void {
   program
     .command('setup')
     .description(
-      `Fetch libtorch ${libtorchVersion} into the cache that all projects of this user share.`,
+      `Download libtorch ${libtorchVersion} to the cache shared by all projects of this user.`,
     )
     .addOption(new Option('--cpu', 'the build for the CPU (default)').conflicts('cuda'))
     .addOption(
@@ -43,29 +43,29 @@ export function registerSetup(program: Command): void {
     )
     .option(
       '--sha256 <digits>',
-      'the checksum that the file or download must have; a URL needs it, or #sha256=… at its end',
+      'the expected checksum of the file or download; a URL needs it, or #sha256=… at its end',
     )
-    .option('--index-url <url>', 'the Python package index to fetch the wheel from')
-    .option('--force', 'fetch it again although it is there')
+    .option('--index-url <url>', 'the Python package index to download the wheel from')
+    .option('--force', 'download it again even if it is already there')
     .addOption(new Option('--list', 'show what the cache has').conflicts([...fetching, 'remove']))
     .option('--json', 'with --list: as one JSON object')
     .addOption(
-      new Option('--remove [what]', 'remove a build from the cache, or all that is in it')
+      new Option('--remove [what]', 'remove a build from the cache, or everything in it')
         .choices(['cpu', 'cuda', 'all'])
         .preset('all')
         .conflicts(fetching),
     )
     .addHelpText(
       'after',
-      '\nThe wheel is fetched with pip where Python 3 has it, else over HTTP from --index-url,\n' +
-        'PIP_INDEX_URL or the index-url in pip.conf, through the proxy that HTTPS_PROXY, HTTP_PROXY and\n' +
-        'NO_PROXY tell. A download that is broken off goes on the next time. Without a network, bring\n' +
-        'the wheel or an unpacked libtorch of this version and use --from. TORCHFORMER_CACHE names\n' +
-        'another cache folder, TORCHFORMER_LIBTORCH a libtorch to use without set-up,\n' +
-        'TORCHFORMER_PYTHON the Python to use.',
+      '\nThe wheel is downloaded with pip if Python 3 has it, else over HTTP from --index-url,\n' +
+        'PIP_INDEX_URL or the index-url in pip.conf, through the proxy in HTTPS_PROXY, HTTP_PROXY and\n' +
+        'NO_PROXY. An interrupted download is continued the next time. Without a network, copy the\n' +
+        'wheel or an unpacked libtorch of this version to this machine and use --from.\n' +
+        'TORCHFORMER_CACHE names another cache folder, TORCHFORMER_LIBTORCH a libtorch to use without\n' +
+        'setup, TORCHFORMER_PYTHON the Python to use.',
     )
     .action(async (flags: SetupFlags, command: Command) => {
-      if (flags.json && !flags.list) command.error('error: --json goes with --list');
+      if (flags.json && !flags.list) command.error('error: --json requires --list');
       if (flags.list) return print(listCache(), flags.json === true);
       if (flags.remove !== undefined) return await remove(flags.remove);
       await fetch(flags);
@@ -81,11 +81,11 @@ async function fetch(flags: SetupFlags): Promise<void> {
   await setUpLibtorch(options);
   const variable = ['TORCHFORMER_LIBTORCH', 'LIBTORCH'].find((name) => process.env[name]);
   if (variable !== undefined) {
-    say(`${variable} is set: ${process.env[variable]} is used, and not what set-up brought.`);
+    say(`${variable} is set: ${process.env[variable]} is used instead of the libtorch of setup.`);
   }
   const { nvidiaFile } = ownPlatform.system;
   if (!flags.cuda && nvidiaFile !== null && existsSync(nvidiaFile)) {
-    say('This machine has an NVIDIA driver: `torchformer setup --cuda` fetches the GPU build.');
+    say('This machine has an NVIDIA driver: `torchformer setup --cuda` downloads the GPU build.');
   }
 }
 
@@ -118,7 +118,7 @@ function describe({ cache, entries, downloads }: CacheList): string {
   return `${all.length === 0 ? `${cache} has no libtorch` : all.join('\n')}\n`;
 }
 
-/** Progress goes to standard error; standard output has the result alone. */
+/** Progress goes to standard error; standard output has only the result. */
 function say(line: string): void {
   process.stderr.write(`${line}\n`);
 }

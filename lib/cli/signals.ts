@@ -3,22 +3,23 @@ import { constants } from 'node:os';
 
 type Interrupt = 'SIGINT' | 'SIGTERM' | 'SIGHUP' | 'SIGUSR1' | 'SIGUSR2';
 /**
- * Besides Ctrl-C and the usual signal to end: the terminal has gone, and what batch systems send some
- * time before they end a job (Slurm and others SIGUSR1, LSF and Grid Engine SIGUSR2). Without a
- * handler Node.js opens its debugger on SIGUSR1. SIGQUIT ends at once, as everywhere.
+ * Besides SIGINT (Ctrl-C) and SIGTERM, these are SIGHUP of a closed terminal, and the signals that
+ * batch systems send some time before they end a job (Slurm and others SIGUSR1, LSF and Grid Engine
+ * SIGUSR2). Without a handler, Node.js opens its debugger on SIGUSR1. SIGQUIT ends immediately, as
+ * usual.
  */
 const interrupts: readonly Interrupt[] = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGUSR1', 'SIGUSR2'];
 
-/** A terminal that closes sends SIGHUP, and its shell does so once more: both are one request. */
+/** A closing terminal sends SIGHUP, and its shell sends it again: both are one request. */
 const hangUpTime = 1000;
 
 /**
- * Runs `work` with a signal that the first of {@link interrupts} aborts. The handlers are gone then,
- * so a second one ends the process at once, whatever it is doing.
+ * Runs `work` with an AbortSignal that the first of {@link interrupts} aborts. The handlers are
+ * then removed, so a second one ends the process immediately.
  *
- * If one came, the exit code becomes what shells expect of an interrupted command (130 for Ctrl-C).
+ * After an interrupt, the exit code is the one that shells expect (130 for Ctrl-C).
  *
- * @param notice printed to standard error at the first one
+ * @param notice printed to standard error on the first one
  */
 export async function withInterrupts<T>(
   notice: string,

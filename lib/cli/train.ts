@@ -72,7 +72,7 @@ interface TrainFlags extends ModelFlags, RuntimeFlags {
 const defaultRate = 5e-4;
 const defaultWarmup = 400;
 const paperWarmup = 4000;
-/** Special tokens and bytes, which every vocabulary that is trained here has. */
+/** Special tokens and bytes, which every trained vocabulary has. */
 const smallestVocabulary = defaultSpecialTokens.length + 256;
 
 export function registerTrain(program: Command): void {
@@ -83,43 +83,49 @@ export function registerTrain(program: Command): void {
     .requiredOption('--train <file>', 'pairs to train on: CSV or TSV, plain or gzip', path)
     .option(
       '--validate <file>',
-      'pairs that pick the best model; without them only the last is kept',
+      'pairs that select the best model; without them only the last one is saved',
       path,
     )
     .requiredOption('--src <column>', 'name of the column with the source sentences', nonEmpty)
     .requiredOption('--tgt <column>', 'name of the column with the target sentences', nonEmpty)
     .addOption(
-      new Option('--format <format>', 'of the files; auto: as gives the first row both columns')
+      new Option(
+        '--format <format>',
+        'format of the files; auto: the one in which the first row has both columns',
+      )
         .choices(['auto', 'csv', 'tsv'])
         .default('auto'),
     )
     .option(
       '--delimiter <character>',
-      'between cells, or tab (default: as the format says)',
+      'character between cells, or tab (default: depends on the format)',
       delimiter,
     )
-    .option('--no-quotes', 'quotes are characters like others (default: only in TSV)')
+    .option('--no-quotes', 'treat quotes as ordinary characters (default: only in TSV)')
     .addOption(
-      new Option('--on-malformed <action>', 'what a row with a wrong number of cells does')
+      new Option(
+        '--on-malformed <action>',
+        'what to do with a row that has the wrong number of cells',
+      )
         .choices(['error', 'skip'])
         .default('error'),
     )
     .option(
       '--max-length <tokens>',
-      'longest sentence, bos and eos included; longer pairs are left out and counted',
+      'maximum sentence length, including bos and eos; longer pairs are left out and counted',
       integer(3),
       200,
     )
     .optionsGroup('Tokenizer:')
     .option(
       '--tokenizer <file>',
-      'a tokenizer.json of Hugging Face; without it a byte-level BPE one is trained on both columns',
+      'a Hugging Face tokenizer.json; without it a byte-level BPE is trained on both columns',
       path,
     )
-    .option('--vocab-size <tokens>', 'of the tokenizer that is trained', integer(1), 8000)
+    .option('--vocab-size <tokens>', 'vocabulary size of the trained tokenizer', integer(1), 8000)
     .option(
       '--pad <token>',
-      'token that fills up batches, or its id (default: found by its name)',
+      'token that pads batches, or its id (default: found by its name)',
       tokenOrId,
     )
     .option(
@@ -134,25 +140,30 @@ export function registerTrain(program: Command): void {
     );
   addModelFlags(command)
     .optionsGroup('Training:')
-    .requiredOption('--out <folder>', 'gets best/, last/, history.json and loss.svg', path)
+    .requiredOption('--out <folder>', 'folder for best/, last/, history.json and loss.svg', path)
     .option('--overwrite', 'replace the models of an earlier run in --out')
-    .option('--epochs <count>', 'times to go through the training pairs', integer(1), 10)
-    .option('--batch-size <pairs>', 'pairs in a batch', integer(1), 50)
+    .option('--epochs <count>', 'passes over the training pairs', integer(1), 10)
+    .option('--batch-size <pairs>', 'pairs per batch', integer(1), 50)
     .addOption(
       new Option(
         '--batch-tokens <tokens>',
-        'in place of --batch-size: as many pairs as have at most this many tokens on either side, ' +
-          'padding not counted',
+        'instead of --batch-size: as many pairs as have at most this many tokens on either side, ' +
+          'not counting padding',
       )
         .argParser(integer(1))
         .conflicts('batchSize'),
     )
-    .option('--bucket', 'put pairs of similar length in a batch: less padding, faster')
-    .option('--accumulate <batches>', 'batches whose gradients make one step', integer(1), 1)
+    .option('--bucket', 'batch pairs of similar length: less padding, faster')
+    .option(
+      '--accumulate <batches>',
+      'batches whose gradients are accumulated for one step',
+      integer(1),
+      1,
+    )
     .addOption(
       new Option(
         '--schedule <name>',
-        'constant rate after the warm-up, or the formula of the paper',
+        'constant learning rate after the warmup, or the formula of the paper',
       )
         .choices(['constant', 'noam'])
         .default('constant'),
@@ -164,19 +175,15 @@ export function registerTrain(program: Command): void {
     )
     .option(
       '--warmup <steps>',
-      `steps in which the rate grows (default: ${defaultWarmup}, noam: ${paperWarmup})`,
+      `steps in which the rate increases (default: ${defaultWarmup}, noam: ${paperWarmup})`,
       integer(0),
     )
-    .option(
-      '--clip <norm>',
-      'scale gradients down to this norm (default: no clipping)',
-      positiveNumber,
-    )
+    .option('--clip <norm>', 'maximum norm of the gradients (default: no clipping)', positiveNumber)
     .option('--samples <count>', 'validation sources to translate after each epoch', integer(0), 3)
-    .option('--seed <number>', 'of weights, order and dropout', integer(0), 1)
+    .option('--seed <number>', 'seed of weights, order and dropout', integer(0), 1)
     .option(
       '--dtype <type>',
-      'float32, float64, or products in bf16 or fp16 with all else in float32',
+      'float32, float64, or products in bf16 or fp16 with everything else in float32',
       trainingDType,
       'float32',
     );
@@ -184,7 +191,7 @@ export function registerTrain(program: Command): void {
     .addHelpText(
       'after',
       '\nCtrl-C stops after the current step and saves last/; so do SIGTERM, SIGHUP, SIGUSR1 and\n' +
-        'SIGUSR2. A second signal ends at once, and so does SIGQUIT.\n' +
+        'SIGUSR2. A second signal ends immediately, and so does SIGQUIT.\n' +
         'Then: torchformer translate --model <out> "a sentence"',
     )
     .action(async (flags: TrainFlags, command: Command) => {
@@ -201,16 +208,16 @@ export function registerTrain(program: Command): void {
       }
       if (flags.overwrite !== true) await refuseOldRun(flags.out, command);
       const trained = await withInterrupts(
-        'stopping after this step; once more ends at once',
+        'stopping after this step; a second signal ends immediately',
         (signal) => train(flags, signal),
       );
       if (trained !== true) say('stopped before the first step: nothing was saved');
     });
 }
 
-/** @returns whether there is a model: false when it was stopped before the first step */
+/** @returns whether there is a model: false if it was stopped before the first step */
 async function train(flags: TrainFlags, signal: AbortSignal): Promise<boolean> {
-  // What cannot work should fail now, not when the data is read and a tokenizer trained.
+  // Fails before the data is read and a tokenizer is trained.
   const device = applyRuntimeFlags('train', flags);
   ones([1], { device }).dispose();
   if (flags.device === 'auto') say(`device: ${device}`);
@@ -276,7 +283,7 @@ async function train(flags: TrainFlags, signal: AbortSignal): Promise<boolean> {
       ...(validationSet === null ? {} : { validation: () => batches(validationSet, batchOptions) }),
     })
     .catch(async (error: unknown) => {
-      // Hours of work are worth a try on another disk.
+      // The model may be hours of work, so this tries another disk.
       if (isSaveFault(error) && trainer.history.steps.length > 0) {
         await saveElsewhere(model, { specialIds, tokenizer, columns });
       }
@@ -309,7 +316,7 @@ async function makeTokenizer(
 ): Promise<Tokenizer> {
   if (flags.tokenizer !== undefined) return Tokenizer.fromFile(flags.tokenizer);
   say(`training a tokenizer on the columns "${flags.src}" and "${flags.tgt}"`);
-  // Longer ones will be left out of the training, too.
+  // Longer texts are also left out of the training.
   const texts = pairs
     .flatMap(({ src, tgt }) => [src, tgt])
     .filter((text) => text.length <= maxTextLength);
@@ -325,7 +332,7 @@ async function makeTokenizer(
   return Tokenizer.fromJson(json);
 }
 
-/** The first sources that are validated on: none that is too long, say. */
+/** The first sources of the validation set, which does not contain texts that are too long. */
 function samplesOf(
   pairs: readonly SentencePair[],
   dataset: TranslationDataset | null,
@@ -335,7 +342,7 @@ function samplesOf(
   return pairs.filter(({ row }) => rows.has(row)).map(({ src }) => src);
 }
 
-/** Advice comes in the words of the command. */
+/** Shows messages in the terms of the command line. */
 class CommandProgress extends ProgressBar {
   override message(text: string): void {
     super.message(commandWording(text));
@@ -346,14 +353,14 @@ function isSaveFault(error: unknown): boolean {
   return error instanceof TorchError && error.code === 'ERR_CHECKPOINT';
 }
 
-/** Saves a model that does not fit into its folder to the folder of temporary files. */
+/** Saves a model that cannot be saved in its folder to the folder for temporary files. */
 async function saveElsewhere(model: Transformer, options: SaveModelOptions): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'torchformer-'));
   try {
     await saveModel(join(folder, 'last'), model, options);
-    say(`the model as it is now has been saved in ${join(folder, 'last')} instead`);
+    say(`the current model has been saved in ${join(folder, 'last')} instead`);
   } catch {
-    // The error of the folder that was asked for says it all.
+    // The error of the requested folder is reported.
     await rm(folder, { recursive: true, force: true });
   }
 }
@@ -369,17 +376,17 @@ function scheduleOf(flags: TrainFlags) {
   });
 }
 
-/** The models of an earlier run took hours, maybe: they go only when asked. */
+/** The models of an earlier run may have taken hours, so they are replaced only on request. */
 async function refuseOldRun(out: string, command: Command): Promise<void> {
   const models = await new RunFolder(out).models();
   if (models.length === 0) return;
   command.error(
     `error: ${out} has the models of an earlier run (${models.map((name) => `${name}/`).join(', ')}); ` +
-      'choose another --out, or give --overwrite',
+      'choose another --out, or use --overwrite',
   );
 }
 
-/** Progress goes to standard error; standard output has the result alone. */
+/** Progress goes to standard error; standard output has only the result. */
 function say(line: string): void {
   process.stderr.write(`${line}\n`);
 }

@@ -20,7 +20,7 @@ export function registerTranslate(program: Command): void {
   const command = program
     .command('translate')
     .description(
-      'Translate the texts given, or the lines of standard input: one line of output for each.',
+      'Translate the given texts, or the lines of standard input: one line of output for each.',
     )
     .argument('[texts...]', 'texts to translate; none: lines of standard input')
     .requiredOption(
@@ -31,7 +31,7 @@ export function registerTranslate(program: Command): void {
     .option('--batch-size <texts>', 'texts translated together', integer(1), 32)
     .option(
       '--max-length <tokens>',
-      "most tokens of an output (default: the model's longest)",
+      "maximum tokens of an output (default: the model's maximum)",
       integer(1),
     )
     .addOption(
@@ -56,7 +56,7 @@ export function registerTranslate(program: Command): void {
       throw error;
     })
     .action(async (texts: string[], flags: TranslateFlags) => {
-      await withInterrupts('stopping; once more ends at once', (signal) =>
+      await withInterrupts('stopping; a second signal ends immediately', (signal) =>
         translate(texts, flags, signal),
       );
     });
@@ -85,14 +85,14 @@ async function translate(
     }
     for (const line of lines.summary()) process.stderr.write(`${line}\n`);
   } catch (error) {
-    // Whoever reads the output has enough, as `head` does: not a fault.
+    // The reader of the output has closed it, as `head` does, which is not an error.
     if ((error as NodeJS.ErrnoException).code !== 'EPIPE') throw error;
   } finally {
     translator.dispose();
   }
 }
 
-/** The lines of standard input, as soon as they have come. */
+/** The lines of standard input, as soon as they arrive. */
 async function* inputLines(signal: AbortSignal): AsyncGenerator<TextLine[]> {
   const input = process.stdin;
   const stop = () => input.destroy();
@@ -108,18 +108,18 @@ async function* inputLines(signal: AbortSignal): AsyncGenerator<TextLine[]> {
   signal.throwIfAborted();
 }
 
-/** Node.js takes a folder for an empty input. */
+/** Node.js treats a folder as an empty input. */
 function refuseFolderAsInput(): void {
   let isFolder = false;
   try {
     isFolder = fstatSync(0).isDirectory();
   } catch {
-    // Closed: there are no lines, and nothing to say.
+    // Standard input is closed, so there are no lines.
   }
   if (isFolder) throw new TorchError('ERR_DATA', 'standard input is a folder, not a file');
 }
 
-/** One line each, whatever the model wrote. */
+/** Writes each text on one line, even if it contains line ends. */
 async function writeLines(texts: readonly string[]): Promise<void> {
   const text = texts.map((line) => `${line.replace(/[\r\n]+/g, ' ')}\n`).join('');
   await new Promise<void>((resolve, reject) => {

@@ -1,4 +1,4 @@
-/** Advice of the library in the words of the command line. */
+/** Rewrites messages of the library for the command line, with flags instead of options. */
 const flagsOfOptions: readonly (readonly [RegExp, string])[] = [
   [/onMalformed: "skip"/g, '--on-malformed skip'],
   [/\(option delimiter\)/g, '(--delimiter)'],
@@ -18,7 +18,7 @@ const flagsOfOptions: readonly (readonly [RegExp, string])[] = [
   [/^trainBpe: vocabSize/g, '--vocab-size'],
   [/^findSpecialIds: (pad|bos|eos)\b/g, '--$1'],
   [/ The model is still in memory: .*$/g, ''],
-  [/overwrite them \(overwrite: true\)/g, 'give --overwrite'],
+  [/overwrite them \(overwrite: true\)/g, 'use --overwrite'],
 ];
 
 /** The message with flags in the place of options, on one line and without control codes. */
@@ -27,6 +27,6 @@ export function commandWording(message: string): string {
     (text, [option, flag]) => text.replace(option, flag),
     message,
   );
-  // What a broken file holds may be part of the message; lines of our own stay.
+  // The message may contain the content of a broken file; our own line ends are kept.
   return flagged.replace(/[^\P{Cc}\n]+/gu, '?');
 }

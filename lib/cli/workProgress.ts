@@ -1,4 +1,4 @@
-/** Progress of work before the training: how far it is, and how long it will take. */
+/** Progress of the work before training, with the estimated remaining time. */
 import { clockTime, ProgressLine, type ProgressStream } from '../train/run/progressLine.js';
 
 export class WorkProgress {
@@ -16,7 +16,7 @@ export class WorkProgress {
     this.#now = now;
   }
 
-  /** @param what is being done; the time left is that of this work */
+  /** @param what describes the current work, to which the remaining time refers */
   update(what: string, done: number, total: number): void {
     const now = this.#now();
     if (what !== this.#what) {

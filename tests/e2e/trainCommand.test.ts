@@ -128,7 +128,7 @@ describe('torchformer train, then torchformer translate', () => {
     );
     expect(status).toBe(1);
     expect(stderr).toMatch(
-      /line 2 of the input has \d+ tokens \(with bos and eos\), the model takes 32; split it/,
+      /line 2 of the input has \d+ tokens \(with bos and eos\), but the model accepts 32; split it/,
     );
   });
 
@@ -204,7 +204,7 @@ describe('a signal', () => {
         child.on('exit', (...how) => resolve(how)),
       );
       expect({ code, signal }).toEqual({ code: 128 + constants.signals[name], signal: null });
-      expect(stderr).toContain('stopping after this step; once more ends at once');
+      expect(stderr).toContain('stopping after this step; a second signal ends immediately');
       expect(stderr).not.toContain('Debugger');
       const loaded = await loadModel(join(out, 'last'));
       expect(loaded.config.training?.['step']).toBeGreaterThan(1);
@@ -372,9 +372,9 @@ describe('mistakes in the command', () => {
       ['--schedule', 'noam', '--warmup', '0'],
       /noam needs a --warmup of at least 1/,
     ],
-    ['a tilde that the shell left', ['--out', '~/run'], /The shell did not expand ~/],
-    ['another tilde', ['--train', '~other/x.csv'], /The shell did not expand ~/],
-    ['two characters between cells', ['--delimiter', '::'], /It must be one character/],
+    ['a tilde that the shell left', ['--out', '~/run'], /The shell does not expand ~/],
+    ['another tilde', ['--train', '~other/x.csv'], /The shell does not expand ~/],
+    ['two characters between cells', ['--delimiter', '::'], /It must be tab, or one character/],
     [
       'another delimiter than the file has',
       ['--delimiter', ':'],

@@ -78,7 +78,7 @@ describe('a text that is too long', () => {
 
   test('ends the command after the lines before it, and the error names the flag', () => {
     const { status, stdout, stderr } = translate(input);
-    expect(stderr).toMatch(/line 2 of the input has 49 tokens .* takes 32; .*--on-too-long skip/);
+    expect(stderr).toMatch(/line 2 of the input has 49 tokens .* accepts 32; .*--on-too-long skip/);
     expect(status).toBe(1);
     expect(stdout).toBe(translate('twenty\n').stdout);
     expect(translate('', 'twenty', long).stderr).toContain('text 2 has 49 tokens');

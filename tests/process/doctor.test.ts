@@ -59,7 +59,7 @@ describe('torchformer doctor', () => {
     expect(output).toContain(join(root, 'build/Release/torchformer.node, local build'));
     expect(output).toMatch(/^libtorch +2\.13\.0\S* in \/.*, from /m);
     expect(output).toMatch(/^loaded +\/.*libtorch_cpu\.so$/m);
-    expect(output).toMatch(/^cpu +a product of two matrices is right$/m);
+    expect(output).toMatch(/^cpu +a matrix product is correct$/m);
     expect(output.endsWith('\nNothing to do.\n')).toBe(true);
   });
 

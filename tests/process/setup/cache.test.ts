@@ -103,7 +103,7 @@ describe('torchformer setup --list', () => {
   it('is what --json belongs to', () => {
     const { status, errors } = runCommand(['setup', '--json'], nowhere(temporaryFolder()));
     expect(status).toBe(1);
-    expect(errors).toContain('--json goes with --list');
+    expect(errors).toContain('--json requires --list');
   });
 });
 
@@ -252,7 +252,7 @@ describe('torchformer setup with something there already', () => {
       },
     );
     expect(status).toBe(0);
-    expect(errors).toContain('LIBTORCH is set: /opt/mine is used, and not what set-up brought');
+    expect(errors).toContain('LIBTORCH is set: /opt/mine is used instead of the libtorch of setup');
   });
 
   it('gives the commands for no network when pip cannot fetch', () => {
