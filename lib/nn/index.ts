@@ -13,7 +13,7 @@ export { Embedding } from './layers/embedding.js';
 export { Encoder, EncoderLayer } from './model/encoder.js';
 export { Generator } from './model/generator.js';
 export type { BackwardHook, ForwardHook, ForwardPreHook, HookOptions } from './module/hooks.js';
-/** Initial values for parameters, in place: uniform, normal, constant, Xavier's and Kaiming's. */
+/** In-place weight initialization: uniform, normal, constant, Xavier and Kaiming. */
 export * as init from './module/init.js';
 export { LayerNorm, type LayerNormOptions, type NormNames } from './layers/layerNorm.js';
 export { type AttentionModule, type LayerOptions, type StackOptions } from './model/layerStack.js';

@@ -62,7 +62,7 @@ export interface RemovableHook {
  * const y = cube(x);
  * ```
  *
- * `backward` runs on the main thread of the event loop, also in `backwardAsync`. With `createGraph` it
+ * `backward` runs on the thread of the event loop, also in `backwardAsync`. With `createGraph` it
  * is differentiated as well; this throws if it uses a saved output, whose history is not kept.
  *
  * @throws TypeError if `definition` does not have `forward` and `backward`
@@ -111,7 +111,7 @@ export function defineFunction<
 
 /**
  * Calls `hook` with the gradient of `tensor` in every backward pass; if it returns a tensor, that
- * replaces the gradient. It runs on the main thread of the event loop, also in `backwardAsync`.
+ * replaces the gradient. It runs on the thread of the event loop, also in `backwardAsync`.
  *
  * @throws TypeError if the tensor does not require gradients
  */

@@ -351,7 +351,7 @@ export class Tensor extends SlotHolder {
 
   /**
    * Calls `hook` with this tensor's gradient in every backward pass; if it returns a tensor, that
-   * replaces the gradient. It runs on the main thread of the event loop, also in
+   * replaces the gradient. It runs on the thread of the event loop, also in
    * {@link Tensor.backwardAsync}.
    *
    * @throws TypeError if the tensor does not require gradients

@@ -242,7 +242,7 @@ function isInvertedCausal(mask: Tensor): boolean {
     holdsAll(own.logicalNot().logicalOr(openColumn)) &&
     holdsAll(before.logicalNot().logicalOr(explained));
   if (!consistent) return false;
-  // A token does not see itself, and is not padding before other tokens.
+  // Certain if a later token sees neither itself nor the token before it, unless that is padding.
   return holds(ownLater.logicalNot().logicalAnd(before.logicalNot().logicalOr(openBefore)));
 }
 
