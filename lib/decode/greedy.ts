@@ -16,39 +16,39 @@ import { nonFiniteFault } from './nonFinite.js';
 import { checkMaxLength } from './positionLimit.js';
 import { RecomputingStepDecoder, type StepDecoder } from './stepDecoder.js';
 
-/** Options of {@link greedy}; the three ids are needed. */
+/** Options of {@link greedy}; the three ids are required. */
 export interface GreedyOptions extends SpecialIds {
   /**
-   * Most tokens of a target, the end token included. Default and upper bound: the length of the
-   * model's position table.
+   * Maximum number of tokens of a target, including the end token. Default and upper bound: the length
+   * of the model's position table.
    */
   maxLength?: number | undefined;
-  /** Aborts between two steps; the promise then rejects with the signal's reason. */
+  /** Aborts between steps; the promise then rejects with the signal's reason. */
   signal?: AbortSignal | undefined;
 }
 
 /** One decoded target. */
 export interface Decoded {
-  /** Its tokens without bos and eos. */
+  /** Its token ids without bos and eos. */
   readonly ids: number[];
   /** False if it was cut off at `maxLength` before the model ended it. */
   readonly ended: boolean;
 }
 
 /**
- * Writes a target for each source row, token by token: always the most probable one (of equals
- * the lowest id), never pad or bos. The encoder runs once; a row that has ended takes no further
- * part. Between two steps the event loop gets a turn.
+ * Decodes a target for each source row, token by token: always the most probable token (the lowest id
+ * among equals), never pad or bos. The encoder runs once; rows that have ended are dropped. It yields to
+ * the event loop between steps.
  *
- * The model must be in eval mode. A row of padding only is no sentence: leave it out.
+ * The model must be in eval mode. A row must not consist of padding only.
  *
  * @param src source ids, int64 `[B, S]`
  * @param srcMask bool `[B, 1, S]`, true where a token may be attended
- * @returns one entry a row, in their order
- * @throws TypeError for a fault in the arguments, or if the model, or a part of it, is in training mode
+ * @returns one entry per row, in order
+ * @throws TypeError if an argument is invalid, or if the model or one of its modules is in training mode
  * @throws RangeError if `maxLength` exceeds the position table
- * @throws TorchError ERR_NON_FINITE if the probabilities of a row are NaN or infinite, as after
- *   weights that are, or numbers beyond the range of float16; it names the row and the parameter
+ * @throws TorchError ERR_NON_FINITE if the probabilities of a row are NaN or infinite, because weights
+ *   are not finite or values exceed the range of float16; it names the row and the parameter
  */
 export async function greedy(
   model: Transformer,
@@ -76,22 +76,22 @@ export async function greedy(
   });
 }
 
-/** What {@link searchGreedily} needs. */
+/** Options of {@link searchGreedily}. */
 export interface GreedySearch {
-  /** The function that the caller knows, for errors. */
+  /** The public function, for errors. */
   readonly owner: string;
-  /** What the caller knows row i of `src` as, for errors. */
+  /** The caller's name for row i of `src`, for errors. */
   readonly nameOf: (row: number) => string;
   readonly bos: number;
   readonly eos: number;
-  /** Ids that are never written. */
+  /** Ids that are never generated. */
   readonly forbidden: readonly number[];
   readonly maxLength: number;
   readonly signal: AbortSignal | undefined;
 }
 
 /**
- * {@link greedy} with arguments that have been checked.
+ * {@link greedy} with arguments already checked.
  * @throws TypeError if the model is in training mode; TorchError as {@link greedy}
  */
 export async function searchGreedily(
@@ -155,8 +155,8 @@ export async function searchGreedily(
 }
 
 /**
- * The ids chosen, -1 where the log-probability of the choice is not finite: `argmax` takes NaN for
- * the largest of all. Decided on the device, so that each step waits for it once.
+ * The chosen ids, or -1 if the log-probability of the choice is not finite: `argmax` treats NaN as the
+ * maximum. Computed on the device, so that each step waits for it only once.
  *
  * @param scores log-probabilities `[rows, vocabulary]`
  * @param best int64 `[rows]`

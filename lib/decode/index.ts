@@ -1,4 +1,4 @@
-/** From a model to texts. */
+/** Decoding: from a model to texts. */
 export { greedy, type Decoded, type GreedyOptions } from './greedy.js';
 export { RecomputingStepDecoder, type StepDecoder } from './stepDecoder.js';
 export {

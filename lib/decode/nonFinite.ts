@@ -1,4 +1,4 @@
-/** The error of a model whose probabilities are not numbers. */
+/** The error for a model whose probabilities are not finite. */
 import type { Module } from '../nn/module/module.js';
 import { TorchError } from '../runtime/errors.js';
 import { callTensor } from '../tensor/dispatch.js';
@@ -7,8 +7,8 @@ import { tidy } from '../tensor/scope.js';
 import type { Tensor } from '../tensor/tensor.js';
 
 /**
- * @param place whose probabilities, such as `'greedy: row 0 of src'`
- * @param position which token of the output, from 1
+ * @param place where the probabilities occur, such as `'greedy: row 0 of src'`
+ * @param position position of the token in the output; counts from 1
  */
 export function nonFiniteFault(model: Module, place: string, position: number): TorchError {
   return new TorchError(
@@ -17,7 +17,7 @@ export function nonFiniteFault(model: Module, place: string, position: number): 
   );
 }
 
-/** Looks at all weights, which only a search that has failed has the time for. */
+/** Checks all weights, which is too slow except after a failure. */
 function causeIn(model: Module): string {
   const state = [...model.namedParameters(), ...model.namedBuffers()];
   const floating = state.filter(([, { dtype }]) => isFloatingPoint(dtype));
@@ -25,13 +25,13 @@ function causeIn(model: Module): string {
   if (broken.length > 0) {
     const more = broken.length > 3 ? ` and ${broken.length - 3} more` : '';
     return (
-      `the model's ${broken.slice(0, 3).join(', ')}${more} hold values that are: ` +
-      'use a model from before that happened'
+      `the model's ${broken.slice(0, 3).join(', ')}${more} contain NaN or infinite values: ` +
+      'use a model saved before that happened'
     );
   }
   return floating.some(([, { dtype }]) => dtype === 'float16')
-    ? 'all weights are finite, so numbers left the range of float16: use model.float() or model.bfloat16()'
-    : 'all weights are finite, so numbers overflowed on the way: some weights are too large';
+    ? 'all weights are finite, so values exceeded the range of float16: use model.float() or model.bfloat16()'
+    : 'all weights are finite, so values overflowed in the computation: some weights are too large';
 }
 
 function allFinite(values: Tensor): boolean {

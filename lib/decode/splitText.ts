@@ -1,10 +1,10 @@
 import type { Tokenizer } from '../data/tokenizers/tokenizer.js';
 
 /**
- * Cuts a text into parts of at most `limit` tokens: behind the end of a sentence, else at white
- * space, else between two tokens.
+ * Splits a text into parts of at most `limit` tokens: after the end of a sentence, else at white space,
+ * else between two tokens.
  *
- * @throws RangeError if a single character has more tokens than that
+ * @throws RangeError if a single character has more than `limit` tokens
  */
 export async function splitText(
   text: string,
@@ -22,7 +22,7 @@ export async function splitText(
 }
 
 async function endOfPart(text: string, tokenizer: Tokenizer, limit: number): Promise<number> {
-  // No more of the text than may be needed: it is looked at anew for every part.
+  // No more of the text than needed: it is tokenized again for every part.
   let window = 8 * limit;
   for (;;) {
     const seen = text.slice(0, window);
@@ -32,7 +32,7 @@ async function endOfPart(text: string, tokenizer: Tokenizer, limit: number): Pro
       window *= 2;
       continue;
     }
-    // Cut loose from what follows, a part may have other tokens, and more.
+    // Without the text that follows, a part may have different tokens, and more of them.
     for (let room = limit; room > 0; room--) {
       const end = lastCut(seen.slice(0, (offsets[room - 1] as [number, number])[1]));
       if (end > 0 && (await tokenizer.encode(seen.slice(0, end).trimEnd())).length <= limit) {
@@ -43,7 +43,7 @@ async function endOfPart(text: string, tokenizer: Tokenizer, limit: number): Pro
   }
 }
 
-/** Where a text is cut best, at its end if nowhere else. */
+/** The best position to split a text; its end if there is no other. */
 function lastCut(text: string): number {
   const sentences = [...text.matchAll(/[.!?…]["'”’»)\]]*(?=\s)|[。！？；]["'”’»）」』]*/gu)];
   const last = sentences.at(-1);

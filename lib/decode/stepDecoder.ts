@@ -1,4 +1,4 @@
-/** The inside of a search: a batch of unfinished targets that grows by one token at a time. */
+/** The core of a search: a batch of unfinished targets that grows by one token at a time. */
 import { TorchError } from '../runtime/errors.js';
 import { checkInteger } from '../runtime/arguments.js';
 import { noGrad } from '../tensor/autograd.js';
@@ -12,8 +12,8 @@ import type { Transformer } from '../nn/model/transformer.js';
 import { checkModel } from '../nn/model/checkModel.js';
 
 /**
- * What a search (greedy, beam) needs of a model. Rows are the targets still being written; all
- * have the same length. An implementation may keep caches between the calls.
+ * The interface that a search (greedy, beam) requires of a model. Rows are the unfinished targets; all
+ * have the same length. An implementation may keep caches between calls.
  */
 export interface StepDecoder {
   /** Log-probabilities of the next token, `[rows, vocabulary]`; the caller disposes of them. */
@@ -21,17 +21,17 @@ export interface StepDecoder {
   /** Appends one token to each row: `tokens` int64 `[rows]`. */
   append(tokens: Tensor): void;
   /**
-   * Makes row i the one that was `rows[i]`: drops finished rows, and lets a beam go on from
-   * another. `rows` int64 `[new rows]`.
+   * Replaces row i with the previous row `rows[i]`: drops finished rows, and lets a beam continue from
+   * another row. `rows` int64 `[new rows]`.
    */
   select(rows: Tensor): void;
-  /** Frees what it holds. */
+  /** Frees its tensors. */
   dispose(): void;
 }
 
 /**
- * The plain way: the encoder runs once, the decoder runs over the whole target at every step.
- * The reference for every faster one.
+ * The simple implementation: the encoder runs once, the decoder runs over the whole target at every
+ * step. It is the reference for faster implementations.
  */
 export class RecomputingStepDecoder implements StepDecoder {
   readonly #model: Transformer;
@@ -46,7 +46,7 @@ export class RecomputingStepDecoder implements StepDecoder {
    * @param src source ids, int64 `[B, S]`
    * @param srcMask bool `[B, 1, S]`, true where a token may be attended
    * @param bos the id each target starts with
-   * @throws TypeError, RangeError for a fault in the arguments
+   * @throws TypeError, RangeError if an argument is invalid
    */
   constructor(model: Transformer, src: Tensor, srcMask: Tensor, bos: number) {
     const owner = 'RecomputingStepDecoder';
@@ -97,17 +97,17 @@ export class RecomputingStepDecoder implements StepDecoder {
     if (!this.#target.isDisposed) return;
     throw new TorchError(
       'ERR_DISPOSED',
-      `RecomputingStepDecoder.${method}: the decoder has been disposed of; make another one`,
+      `RecomputingStepDecoder.${method}: the decoder has been disposed of; create a new one`,
     );
   }
 }
 
-/** Without gradients, and only the result stays alive. */
+/** Runs without gradients and keeps only the result. */
 function quietly(make: () => Tensor): Tensor {
   return tidy(() => noGrad(make));
 }
 
-/** The decoder's state outlives the scope that the search uses for one step. */
+/** Keeps the result: the decoder's state outlives the scope of one search step. */
 function own(make: () => Tensor): Tensor {
   return keep(quietly(make));
 }

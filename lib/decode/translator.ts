@@ -28,9 +28,9 @@ import { checkModel } from '../nn/model/checkModel.js';
 import { searchGreedily, type Decoded } from './greedy.js';
 import { checkMaxLength, sourceLimit } from './positionLimit.js';
 
-/** What a {@link Translator} needs besides the model. */
+/** Options of {@link Translator}. */
 export interface TranslatorOptions {
-  /** The one that the model was trained with, for both sides. */
+  /** The tokenizer that the model was trained with, for source and target. */
   tokenizer: Tokenizer;
   /** Ids of pad, bos and eos that the model was trained with. */
   specialIds: SpecialIds;
@@ -38,30 +38,30 @@ export interface TranslatorOptions {
 
 /** Options of {@link Translator.translate}. */
 export interface TranslateOptions {
-  /** Texts decoded together. Default 32. */
+  /** Number of texts decoded together. Default 32. */
   batchSize?: number | undefined;
-  /** Most tokens of an output, the end token included. Default: the model's position table. */
+  /** Maximum tokens of an output, including the end token. Default: length of the position table. */
   maxLength?: number | undefined;
-  /** Aborts between two steps; the promise then rejects with the signal's reason. */
+  /** Aborts between steps; the promise then rejects with the signal's reason. */
   signal?: AbortSignal | undefined;
 }
 
 /**
- * A text that the model has no positions for, or one of more than 100,000 characters, which is not
- * even tokenized.
+ * Thrown for a text that exceeds the model's position table, or has more than 100,000 characters and is
+ * not tokenized.
  */
 export class TextTooLongError extends RangeError {
-  /** Which text, from 0. */
+  /** Index of the text, from 0. */
   readonly index: number;
-  /** How many tokens it has, bos and eos included; null where it has too many characters to know. */
+  /** Its number of tokens, including bos and eos; null if it was not tokenized. */
   readonly tokens: number | null;
-  /** How many the position table allows. */
+  /** Maximum number of tokens of the position table. */
   readonly limit: number;
 
   /**
-   * @param index which text, from 0
-   * @param tokens how many tokens it has, bos and eos included; null where that is not known
-   * @param limit how many the position table allows
+   * @param index index of the text, from 0
+   * @param tokens its number of tokens, including bos and eos; null if unknown
+   * @param limit maximum number of tokens of the position table
    */
   constructor(index: number, tokens: number | null, limit: number) {
     const size =
@@ -77,7 +77,7 @@ export class TextTooLongError extends RangeError {
 }
 
 /**
- * Translates texts, greedily.
+ * Translates texts with greedy decoding.
  *
  * ```ts
  * const translator = await Translator.load('runs/a');
@@ -86,23 +86,23 @@ export class TextTooLongError extends RangeError {
  * ```
  */
 export class Translator {
-  /** Has to be in eval mode to translate; {@link Translator.dispose} frees it. */
+  /** Must be in eval mode to translate; {@link Translator.dispose} frees it. */
   readonly model: Transformer;
-  /** Turns texts into ids and back. */
+  /** Converts texts to ids and back. */
   readonly tokenizer: Tokenizer;
   /** Ids of pad, bos and eos. */
   readonly specialIds: SpecialIds;
-  /** Ids that are never written: pad, bos, and those that the tokenizer has no token for. */
+  /** Ids that are never generated: pad, bos, and ids without a token in the tokenizer. */
   readonly #forbidden: readonly number[];
   #disposed = false;
 
   /**
-   * A translator on a model in memory; {@link Translator.load} makes one from a folder.
-   * @throws TypeError for a fault in the arguments
+   * Creates a translator for a model in memory; {@link Translator.load} loads one from a folder.
+   * @throws TypeError if an argument is invalid
    * @throws RangeError if the tokenizer or the ids do not fit the model: a model may have more ids
-   *   than the tokenizer, which are never written then, but not fewer, nor vocabularies of different
-   *   sizes for source and target
-   * @throws TorchError ERR_DISPOSED for a model that has been disposed of
+   *   than the tokenizer, which are then never generated, but not fewer, and source and target must
+   *   have the same vocabulary size
+   * @throws TorchError ERR_DISPOSED if the model has been disposed of
    */
   constructor(model: Transformer, options: TranslatorOptions) {
     const names = ['tokenizer', 'specialIds'];
@@ -126,7 +126,7 @@ export class Translator {
    *
    * @param options `device`: default `'cpu'`. `model`: the model to load the weights into, as for
    *   `loadModel`; the translator's {@link Translator.dispose} frees it
-   * @throws TorchError ERR_CHECKPOINT naming the file and the fault, also when the folder has no
+   * @throws TorchError ERR_CHECKPOINT naming the file and the fault, also if the folder has no
    *   tokenizer or no special ids
    */
   static async load(folder: string, options: LoadModelOptions = {}): Promise<Translator> {
@@ -152,17 +152,18 @@ export class Translator {
   }
 
   /**
-   * Translates each text; the outputs come in the order of the texts. An empty text (or one of
-   * white space and characters of width zero only) gives an empty output. A special token spelled out in a text is left out.
+   * Translates each text; the outputs are in the order of the texts. An empty text (or one of only
+   * white space and zero-width characters) gives an empty output. Special tokens spelled out in a text
+   * are ignored.
    *
-   * Between two steps the event loop gets a turn, and the number of live tensors is as before
-   * when the promise settles.
+   * It yields to the event loop between steps; once the promise settles, the number of live tensors is
+   * unchanged.
    *
-   * @throws TypeError if a text is no string, or the model is in training mode
+   * @throws TypeError if a text is not a string, or the model is in training mode
    * @throws TextTooLongError naming the text's index if it has more tokens than the position table,
    *   or more than 100,000 characters
    * @throws TorchError ERR_NON_FINITE naming the text's index if its probabilities are NaN or
-   *   infinite; ERR_DISPOSED after {@link Translator.dispose}, or if that is called meanwhile
+   *   infinite; ERR_DISPOSED after {@link Translator.dispose}, or if it is called in the meantime
    */
   async translate(texts: readonly string[], options: TranslateOptions = {}): Promise<string[]> {
     this.#refuseDisposed();
@@ -186,7 +187,7 @@ export class Translator {
 
     const sources = await this.#encode(texts, signal);
     const filled = sources.flatMap(({ length }, index) => (length > 0 ? [index] : []));
-    // Rows of similar length waste no work on padding.
+    // Batching rows of similar length avoids padding.
     filled.sort((a, b) => (sources[a] as number[]).length - (sources[b] as number[]).length);
     const outputs = texts.map(() => '');
     for (let start = 0; start < filled.length; start += batchSize) {
@@ -205,7 +206,7 @@ export class Translator {
     return outputs;
   }
 
-  /** Framed ids of each text; empty where the text has no token. */
+  /** Ids of each text with bos and eos; empty if the text has no token. */
   async #encode(texts: readonly string[], signal: AbortSignal | undefined): Promise<number[][]> {
     const limit = sourceLimit(this.model);
     const special = new Set<number>(Object.values(this.specialIds));
@@ -261,12 +262,12 @@ export class Translator {
     if (!this.#disposed) return;
     throw new TorchError(
       'ERR_DISPOSED',
-      'Translator.translate: the translator has been disposed of; load another one',
+      'Translator.translate: the translator has been disposed of; load a new one',
     );
   }
 
   /**
-   * {@link Translator.dispose} at the end of a block: `using translator = await
+   * Calls {@link Translator.dispose} at the end of a block: `using translator = await
    * Translator.load(…)`.
    */
   [Symbol.dispose](): void {
@@ -275,14 +276,14 @@ export class Translator {
 }
 
 /**
- * The number of ids that source and target share: one tokenizer serves both.
- * @throws RangeError for two vocabularies
+ * The vocabulary size shared by source and target, since one tokenizer is used for both.
+ * @throws RangeError if the sizes differ
  */
 function oneVocabulary(model: Transformer): number {
   const { src, tgt } = modelVocabulary(model);
   if (src === tgt) return tgt;
   throw new RangeError(
     `Translator: the model has a vocabulary of ${src} for the source and of ${tgt} for the target, ` +
-      'but one tokenizer is for both; decode such a model with greedy(…) and two tokenizers',
+      'but one tokenizer is used for both; decode such a model with greedy(…) and two tokenizers',
   );
 }

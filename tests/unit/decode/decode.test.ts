@@ -168,7 +168,7 @@ describe('greedy decoding', () => {
       /maxLength must be an integer at least 1, got 0/,
     );
     await expect(run({ maxLength: undefined })).rejects.toThrow(
-      /no position table to end at; give maxLength/,
+      /no position table to limit the output; pass maxLength/,
     );
     await expect(run({ beams: 4 })).rejects.toThrow(/unknown option "beams"/);
     src.dispose();
@@ -220,7 +220,7 @@ describe('with a real model', () => {
     for (const { ids: output } of await decode(model, sources))
       expect(output.length).toBeLessThanOrEqual(8);
     await expect(decode(model, sources, 9)).rejects.toThrow(
-      "greedy: maxLength 9 is more than the 8 positions of the model's table",
+      "greedy: maxLength 9 exceeds the 8 positions of the model's table",
     );
     model.dispose();
   });

@@ -27,7 +27,7 @@ test('a translator names itself', async () => {
   const used = translator();
   used.dispose();
   const fault = disposedOf(
-    'Translator.translate: the translator has been disposed of; load another one',
+    'Translator.translate: the translator has been disposed of; load a new one',
   );
   await expect(used.translate(['sixty'])).rejects.toMatchObject(fault);
   await expect(used.translate([])).rejects.toMatchObject(fault);
@@ -38,7 +38,7 @@ test('a translator that is disposed of while it translates names itself', async 
   const running = used.translate(['sixty', 'twenty'], { batchSize: 1 });
   setImmediate(() => used.dispose());
   await expect(running).rejects.toMatchObject(
-    disposedOf('Translator.translate: the translator has been disposed of; load another one'),
+    disposedOf('Translator.translate: the translator has been disposed of; load a new one'),
   );
 });
 
@@ -76,7 +76,7 @@ test('a step decoder names itself', () => {
   ];
   for (const [method, use] of uses) {
     const fault = disposedOf(
-      `RecomputingStepDecoder.${method}: the decoder has been disposed of; make another one`,
+      `RecomputingStepDecoder.${method}: the decoder has been disposed of; create a new one`,
     );
     expect(use).toThrow(expect.objectContaining(fault) as Error);
   }

@@ -49,7 +49,7 @@ describe('greedy refuses', () => {
         code: 'ERR_NON_FINITE',
         message:
           'greedy: row 0 of src: the probabilities of output token 1 are NaN or infinite; ' +
-          `the model's "${name}" hold values that are: use a model from before that happened`,
+          `the model's "${name}" contain NaN or infinite values: use a model saved before that happened`,
       });
     },
   );
@@ -80,7 +80,7 @@ describe('greedy refuses', () => {
     await expect(decode(model)).rejects.toMatchObject({
       code: 'ERR_NON_FINITE',
       message: expect.stringMatching(
-        /all weights are finite, so numbers left the range of float16: use model\.float\(\)/,
+        /all weights are finite, so values exceeded the range of float16: use model\.float\(\)/,
       ) as string,
     });
   });
@@ -89,7 +89,7 @@ describe('greedy refuses', () => {
     fresh();
     noGrad(() => model.generator.proj.weight.fill_(3e38));
     await expect(decode(model)).rejects.toThrow(
-      /all weights are finite, so numbers overflowed on the way/,
+      /all weights are finite, so values overflowed in the computation/,
     );
   });
 
