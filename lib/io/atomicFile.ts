@@ -1,4 +1,4 @@
-/** Files that are always the old or the new complete one, whatever happens while they are written. */
+/** Atomic file writes: a file is always either the complete old one or the complete new one. */
 import { fsync } from 'node:fs';
 import {
   lstat,
@@ -15,16 +15,16 @@ import { promisify } from 'node:util';
 import { TorchError } from '../runtime/errors.js';
 import { releaseTemporary, removeStaleTemporaries, temporarySibling } from './temporary.js';
 
-/** Takes the bytes of a file in order. */
+/** Receives the bytes of a file in order. */
 export type ByteSink = (bytes: Uint8Array) => Promise<void>;
 
 /**
  * Writes `file` through a temporary sibling that is flushed to the disk and then renamed over it.
  * The mode of an existing file is kept; of a symbolic link the target is replaced, not the link.
  *
- * @param write hands over the content piece by piece
+ * @param write writes the content piece by piece
  * @throws TorchError ERR_CHECKPOINT naming the file and the reason (disk full, no permission, …);
- *   the old file is then untouched and the temporary removed
+ *   the old file is then unchanged and the temporary file removed
  */
 export async function writeFileAtomically(
   file: string,
@@ -58,7 +58,7 @@ export async function writeAndFlush(
   const handle = await open(path, 'wx');
   try {
     await write((bytes) => writeAll(handle, bytes));
-    // The mode set by `open` would pass through the umask.
+    // The umask would apply to a mode passed to `open`.
     if (mode !== null) await handle.chmod(mode);
     await flush(handle);
   } finally {
@@ -66,7 +66,7 @@ export async function writeAndFlush(
   }
 }
 
-/** Not `handle.sync()`: yarn's Plug'n'Play puts handles of its own in place, which lack it. */
+/** Not `handle.sync()`: the handles that yarn's Plug'n'Play substitutes lack it. */
 async function flush(handle: FileHandle): Promise<void> {
   await promisify(fsync)(handle.fd);
 }
@@ -79,9 +79,9 @@ async function writeAll(handle: FileHandle, bytes: Uint8Array): Promise<void> {
   }
 }
 
-/** Makes a rename in `folder` survive a power cut. */
+/** Makes a rename in `folder` survive a power failure. */
 export async function flushFolder(folder: string): Promise<void> {
-  // Windows cannot open folders, and its renames need no such step.
+  // Windows cannot open folders, and does not need this.
   if (process.platform === 'win32') return;
   const handle = await open(folder, 'r');
   try {
@@ -101,10 +101,10 @@ export async function modeOf(path: string): Promise<number | null> {
   }
 }
 
-/** The path that a symbolic link leads to (which need not exist), else the path itself, absolute. */
+/** The absolute path that a symbolic link leads to (which need not exist), or else the path itself. */
 export async function resolveLink(path: string): Promise<string> {
   let current = resolve(path);
-  // As many steps as Linux follows.
+  // The limit of Linux.
   for (let step = 0; step < 40; step++) {
     try {
       return await realpath(current);
@@ -120,7 +120,7 @@ export async function resolveLink(path: string): Promise<string> {
 
 const reasons: Readonly<Record<string, string>> = {
   ENOSPC: 'no space left on the device',
-  EDQUOT: 'the disk quota is used up',
+  EDQUOT: 'the disk quota is exceeded',
   EFBIG: 'the file would be larger than the system allows',
   EACCES: 'permission denied',
   EPERM: 'operation not permitted',
@@ -128,11 +128,11 @@ const reasons: Readonly<Record<string, string>> = {
   ENOENT: 'the folder does not exist',
   ENOTDIR: 'a part of the path is a file, not a folder',
   EISDIR: 'it is a folder',
-  EEXIST: 'a file with that name is there',
-  ELOOP: 'its symbolic links run in a circle',
+  EEXIST: 'a file with that name already exists',
+  ELOOP: 'its symbolic links form a cycle',
 };
 
-/** What a failed save throws: the target, the reason, and that nothing was lost. */
+/** The error of a failed save: names the target and the reason, and says that nothing was lost. */
 export function saveFault(target: string, error: unknown): Error {
   const { code, message } = error as NodeJS.ErrnoException;
   if (typeof code !== 'string' || error instanceof TorchError || error instanceof TypeError) {

@@ -40,57 +40,57 @@ const weightsFile = 'model.safetensors';
 const configFile = 'config.json';
 const tokenizerFile = 'tokenizer.json';
 
-/** What {@link saveModel} saves besides the model; default: nothing. */
+/** Options of {@link saveModel}: what to save besides the model. Default: nothing. */
 export interface SaveModelOptions {
   /** Saved as `tokenizer.json`; `Translator.load` needs it. */
   tokenizer?: Tokenizer;
   /** Ids of pad, bos and eos; `Translator.load` needs them. */
   specialIds?: SpecialIds;
-  /** What the sentence pairs' columns were called. */
+  /** Column names of the sentence pairs. */
   columns?: TranslationColumns;
-  /** Facts of the run, such as `{ epoch: 3, validationLoss: 1.25 }`. */
+  /** Information about the training run, such as `{ epoch: 3, validationLoss: 1.25 }`. */
   training?: { readonly [key: string]: JsonValue };
 }
 
 /** Options of {@link loadModel} and `Translator.load`. */
 export interface LoadModelOptions {
-  /** Where the model goes. Default `'cpu'`; of a `model` given: where it is. */
+  /** Device of the model. Default `'cpu'`, or the current device of `model` if given. */
   device?: DeviceChoice | undefined;
   /**
-   * The model to load the weights into, in its own dtype; for a folder of a model with modules of its
-   * own, built in the same way. Default: `makeModel` makes one from the saved settings.
+   * The model to load the weights into, in its own dtype; required for a folder of a model with
+   * user-defined modules, and built in the same way. Default: created by `makeModel` from the saved
+   * settings.
    */
   model?: Transformer | undefined;
 }
 
-/** What {@link loadModel} gives. */
+/** The result of {@link loadModel}. */
 export interface LoadedModel {
-  /** In eval mode; call `train()` to go on training. */
+  /** In eval mode; call `train()` to continue training. */
   readonly model: Transformer;
   /** Null if the folder has no `tokenizer.json`. */
   readonly tokenizer: Tokenizer | null;
-  /** What `config.json` says: options of the model, special ids, facts of the run. */
+  /** Content of `config.json`: options of the model, special ids, information about the run. */
   readonly config: ModelFolderConfig;
-  /** The model folder that was read: for a run folder, the one inside. */
+  /** The model folder that was read: for a run folder, the one inside it. */
   readonly folder: string;
 }
 
 /**
- * Saves a model made by `makeModel` as a folder that loads anywhere. The folder is replaced in
- * one step when everything is on the disk: at any moment, and after any failure, it is the old or
- * the new model, complete. Other files in a model folder stay.
+ * Saves a model created by `makeModel` as a folder that can be loaded anywhere. The folder is replaced
+ * atomically once everything is on the disk: at any moment, and after any failure, it is either the
+ * complete old or the complete new model. Other files in a model folder are kept.
  *
- * The weights are those of the moment of the call: a change before the promise settles is an error.
+ * The weights are those at the time of the call: a change before the promise settles is an error.
  *
- * Of a model made by `makeModel` whose parts were replaced, the weights are saved as they are, with a
- * warning: `loadModel` needs a model with the same parts for them. Weights that were tied by hand are
- * tied again when they are loaded.
+ * If modules of the model were replaced, the weights are saved unchanged, with a warning: `loadModel`
+ * needs a model with the same modules for them. Weights tied by the user are tied again on loading.
  *
- * @throws TypeError for a model that was not made by `makeModel`, or parameters that share only a
- *   part of their memory
- * @throws RangeError for a tokenizer with more ids than the model, or special ids outside of it
- * @throws TorchError ERR_CHECKPOINT if it cannot be saved, or `folder` holds something that is no
- *   model; what was there is unchanged
+ * @throws TypeError if the model was not created by `makeModel`, or if parameters share only a part of
+ *   their memory
+ * @throws RangeError if the tokenizer has more ids than the model, or a special id is out of range
+ * @throws TorchError ERR_CHECKPOINT if the model cannot be saved, or `folder` contains something other
+ *   than a model; what was there before is unchanged
  */
 export async function saveModel(
   folder: string,
@@ -108,12 +108,13 @@ export async function saveModel(
   }
   if (specialIds !== null) checkSpecialIds(specialIds, vocabSize, 'saveModel');
   if (columns !== null) checkObject('saveModel', 'columns', columns, '{ source, target }');
-  if (training !== null) checkObject('saveModel', 'training', training, 'an object of facts');
+  if (training !== null)
+    checkObject('saveModel', 'training', training, 'an object such as { epoch: 3 }');
   const structure = structureOf('saveModel', model);
   const config = configJson({
     ...structure,
     dtype: dtypeOf(model),
-    // Only the ids: what else findSpecialIds tells is for people.
+    // Only the ids: the other results of findSpecialIds are for display.
     specialIds: specialIds && { pad: specialIds.pad, bos: specialIds.bos, eos: specialIds.eos },
     tokenizerVocabSize: tokenizer?.vocabSize ?? null,
     columns,
@@ -121,7 +122,7 @@ export async function saveModel(
   });
   const state = model.stateDict();
   try {
-    // Before anything is waited for: the weights of the call are the ones to save.
+    // Before the first await: the weights at the time of the call are saved.
     const writeWeights = safetensorsWriter(state, { format: 'pt' });
     await refuseForeignFolder(folder);
     await replaceFolder(
@@ -143,11 +144,11 @@ export async function saveModel(
 }
 
 /**
- * Loads a model folder, or from the folder of a training run its `best/` model (`last/` if there
- * is no best one yet). Everything is checked: a folder that loads is complete.
+ * Loads a model folder, or the `best/` model in the folder of a training run (`last/` if there is no
+ * best one yet). Everything is checked: a folder that loads is complete.
  *
- * @throws TypeError for what is no path, device or model
- * @throws TorchError ERR_CHECKPOINT naming the file and the fault; a model given is then unchanged
+ * @throws TypeError if `folder` is not a path, `device` not a device or `model` not a Transformer
+ * @throws TorchError ERR_CHECKPOINT naming the file and the fault; a given model is then unchanged
  */
 export async function loadModel(
   folder: string,
@@ -180,7 +181,7 @@ export async function loadModel(
 }
 
 /**
- * The model folder that a path means: itself, or inside the folder of a run `best`, else `last`.
+ * Returns the model folder for a path: the folder itself, or `best` or else `last` in the folder of a run.
  * @throws TorchError ERR_CHECKPOINT if there is none
  */
 export async function findModelFolder(folder: string): Promise<string> {
@@ -199,7 +200,7 @@ export async function findModelFolder(folder: string): Promise<string> {
   );
 }
 
-/** Null if there is nothing of that name. */
+/** Null if the path does not exist. */
 async function statusOf(path: string): Promise<Stats | null> {
   try {
     return await stat(path);
@@ -211,11 +212,11 @@ async function statusOf(path: string): Promise<Stats | null> {
   }
 }
 
-/** What is wrong with the path of a file in place of a model folder. */
+/** The error for the path of a file instead of a model folder. */
 async function notAFolder(path: string): Promise<Error> {
   const folder = dirname(path);
   if (await isFile(join(folder, configFile))) {
-    return checkpointFault(path, `a model is the whole folder, not a file in it: give ${folder}`);
+    return checkpointFault(path, `a model is the whole folder, not a file in it: pass ${folder}`);
   }
   let other: string | null = null;
   try {
@@ -224,12 +225,12 @@ async function notAFolder(path: string): Promise<Error> {
     await file.read(start, 0).finally(() => file.close());
     other = otherFormat(start);
   } catch {
-    // That it is no folder is fault enough.
+    // The path is reported as a file below.
   }
   const kind = other ?? 'a file';
   return checkpointFault(
     path,
-    `a model is a folder that saveModel or a training has written; this is ${kind}`,
+    `a model is a folder written by saveModel or a training run; this is ${kind}`,
   );
 }
 
@@ -271,7 +272,7 @@ function parseTokenizer(
     throw checkpointFault(
       file,
       `it has ${tokenizer.vocabSize} ids, but ${configFile} says that the model was saved with a ` +
-        `tokenizer of ${saved}; put that one back`,
+        `tokenizer of ${saved}; restore that one`,
     );
   }
   return tokenizer;
@@ -316,7 +317,7 @@ function tieAsSaved(configPath: string, { ties }: ModelFolderConfig, model: Tran
   }
 }
 
-/** Loads into a model of the caller's; it moves only when it has the weights. */
+/** Loads into the caller's model; it is moved only after the weights are loaded. */
 async function fillModel(
   model: Transformer,
   weights: SafetensorsFile,
@@ -341,7 +342,7 @@ async function loadWeights(
   }
 }
 
-/** Before memory is taken for a model: do the weights have the sizes that the config claims? */
+/** Checks that the weights have the sizes in the config, before memory is allocated for a model. */
 function checkSizes(
   configPath: string,
   { model }: ModelFolderConfig,
@@ -369,7 +370,7 @@ function checkSizes(
   }
 }
 
-/** A folder that is neither empty nor a model is somebody's work: it is not replaced. */
+/** A folder that is neither empty nor a model may be valuable: it is not replaced. */
 async function refuseForeignFolder(folder: string): Promise<void> {
   let names: string[];
   try {
@@ -377,7 +378,8 @@ async function refuseForeignFolder(folder: string): Promise<void> {
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'ENOENT') return;
-    if (code === 'ENOTDIR') throw checkpointFault(folder, 'there is a file of this name', error);
+    if (code === 'ENOTDIR')
+      throw checkpointFault(folder, 'a file with this name already exists', error);
     throw saveFault(folder, error);
   }
   if (names.length === 0) return;
@@ -385,7 +387,7 @@ async function refuseForeignFolder(folder: string): Promise<void> {
     return;
   throw checkpointFault(
     folder,
-    `holds files but no model (${names.slice(0, 5).join(', ')}${names.length > 5 ? ', …' : ''}); ` +
+    `contains files but no model (${names.slice(0, 5).join(', ')}${names.length > 5 ? ', …' : ''}); ` +
       'nothing was saved, choose another folder',
   );
 }
@@ -394,7 +396,7 @@ function dtypeOf(model: Transformer): ModelDType {
   return model.generator.proj.weight.dtype as ModelDType;
 }
 
-/** What functions of the library find wrong with arguments that come from a config. */
+/** Converts argument errors of the library, caused by values from a config. */
 function configFault(configPath: string, error: unknown): unknown {
   if (!(error instanceof TypeError || error instanceof RangeError)) return error;
   return checkpointFault(configPath, error.message, error);

@@ -1,12 +1,12 @@
-/** Notices that a tensor was changed. */
+/** Detects changes to a tensor. */
 import { call, callTensor } from '../tensor/dispatch.js';
 import { tidy } from '../tensor/scope.js';
 import type { Tensor } from '../tensor/tensor.js';
 
 /**
- * What a tensor was when this was made, without a copy: libtorch's count of changes, and a hash of
- * the values, because fused optimizers and recorded graphs write without counting. The hash alone
- * takes even numbers of equal values for each other.
+ * The state of a tensor at construction, without a copy: libtorch's version counter, and a hash of the
+ * values, because fused optimizers and recorded graphs write without incrementing the counter. The hash
+ * alone does not distinguish even numbers of equal values.
  */
 export class Fingerprint {
   readonly #tensor: Tensor;
@@ -19,7 +19,7 @@ export class Fingerprint {
     this.#hash = hashOf(tensor);
   }
 
-  /** Whether the tensor is still the same. */
+  /** Whether the tensor is unchanged. */
   matches(): boolean {
     return versionOf(this.#tensor) === this.#version && hashOf(this.#tensor) === this.#hash;
   }

@@ -1,4 +1,4 @@
-/** Files of tensors and models. */
+/** Reading and writing tensors and models. */
 export {
   findModelFolder,
   loadModel,

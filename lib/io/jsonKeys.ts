@@ -1,11 +1,11 @@
 /**
- * The first key that stands twice in one object of a valid JSON text, or null.
+ * Returns the first key that occurs twice in one object of a valid JSON text, or null.
  *
- * JSON.parse keeps the last of two equal keys without a word; a file that names a tensor twice
+ * JSON.parse silently keeps the last of two equal keys; a file that names a tensor twice
  * must be refused instead. Keys are compared after decoding, so `"a"` equals `"\u0061"`.
  */
 export function findDuplicateKey(json: string): string | null {
-  // One entry a nesting level: the keys seen so far in an object, null for an array.
+  // One entry per nesting level: the keys seen so far in an object, null for an array.
   const levels: (Set<string> | null)[] = [];
   let keyMayFollow = false;
   for (let at = 0; at < json.length; at++) {
@@ -42,7 +42,7 @@ export function findDuplicateKey(json: string): string | null {
   return null;
 }
 
-/** The index behind the closing quote of the string that opens at `start`. */
+/** The index after the closing quote of the string that opens at `start`. */
 function endOfString(json: string, start: number): number {
   let at = start + 1;
   while (json[at] !== '"') at += json[at] === '\\' ? 2 : 1;

@@ -1,4 +1,4 @@
-/** `config.json` of a model folder: what besides the weights makes the model. */
+/** `config.json` of a model folder: everything besides the weights that defines the model. */
 import { checkSpecialIds, type SpecialIds } from '../data/tokenizers/specialIds.js';
 import { checkedConfig, sharedVocabSize } from '../nn/model/modelOptions.js';
 import type { ModelConfig, VocabSize } from '../nn/model/modelOptions.js';
@@ -7,7 +7,7 @@ import { describe } from '../runtime/arguments.js';
 import { checkpointFault } from './safetensorsHeader.js';
 
 const formatName = 'torchformer-model';
-/** Of configs with {@link ModelFolderConfig.ties} or `ownModules`, which version 1 does not know. */
+/** Version of configs with {@link ModelFolderConfig.ties} or `ownModules`, which version 1 lacks. */
 const formatVersion = 2;
 
 /** Names of the columns that a model was trained on. */
@@ -18,43 +18,43 @@ export interface TranslationColumns {
   target: string;
 }
 
-/** Anything that JSON can hold. */
+/** Any JSON value. */
 export type JsonValue =
   null | boolean | number | string | readonly JsonValue[] | { readonly [key: string]: JsonValue };
 
-/** The dtypes that models are trained and saved in. */
+/** The dtypes of saved models. */
 export type ModelDType = 'float32' | 'float64' | 'float16' | 'bfloat16';
 const modelDTypes: readonly string[] = ['float32', 'float64', 'float16', 'bfloat16'];
 
 /** The content of a model folder's `config.json`. */
 export interface ModelFolderConfig {
-  /** All options of `makeModel`, with the vocabularies' sizes. */
+  /** All options of `makeModel`, and the vocabulary sizes. */
   readonly model: ModelConfig;
-  /** Of the saved weights. */
+  /** The dtype of the saved weights. */
   readonly dtype: ModelDType;
-  /** Ids of pad, bos and eos; null: saved without. */
+  /** Ids of pad, bos and eos; null if saved without. */
   readonly specialIds: SpecialIds | null;
-  /** Ids of the tokenizer saved with it; null: none, or saved before this was noted. */
+  /** Vocabulary size of the tokenizer saved with it; null if none, or if saved by an older version. */
   readonly tokenizerVocabSize: number | null;
-  /** What the sentence pairs' columns were called; null: saved without. */
+  /** Column names of the sentence pairs; null if saved without. */
   readonly columns: TranslationColumns | null;
-  /** Facts of the run that made it, such as epoch and losses. */
+  /** Information about the training run, such as epoch and losses; null if saved without. */
   readonly training: { readonly [key: string]: JsonValue } | null;
   /**
-   * Names of the parameters that are one, in groups, where that differs from what the option `tie`
-   * makes; null: it does not.
+   * Groups of names of tied parameters, if they differ from the result of the option `tie`; otherwise
+   * null.
    */
   readonly ties: Ties | null;
   /**
-   * Names of the modules that are not as `makeModel` makes them: `loadModel` needs a model with such
-   * modules to load into. Usually none.
+   * Names of the modules that differ from those that `makeModel` creates: `loadModel` needs a model with
+   * such modules to load into. Usually empty.
    */
   readonly ownModules: readonly string[];
 }
 
 /**
- * The text of `config.json`. What only version 2 knows is written only where it is needed, so that
- * older versions read all other models.
+ * Returns the text of `config.json`. Keys of version 2 are written only if needed, so that older
+ * releases can read all other models.
  */
 export function configJson({ ties, ownModules, ...config }: ModelFolderConfig): string {
   const added = {
@@ -66,13 +66,14 @@ export function configJson({ ties, ownModules, ...config }: ModelFolderConfig): 
   return `${JSON.stringify(content, null, 2)}\n`;
 }
 
-/** Whether a text is, or was before it was damaged, a `config.json` written here. */
+/** Whether a text is a `config.json` written by this library, even if it is damaged. */
 export function looksLikeConfig(text: string): boolean {
   return text.includes(`"${formatName}"`);
 }
 
 /**
- * Reads `config.json`. Options of the model that it lacks, because they came later, are seed 001's.
+ * Reads `config.json`. Missing model options, which older releases did not write, default to those of
+ * seed 001.
  * @throws TorchError ERR_CHECKPOINT naming the file and the fault
  */
 export function parseConfig(file: string, text: string): ModelFolderConfig {
@@ -85,7 +86,7 @@ export function parseConfig(file: string, text: string): ModelFolderConfig {
   if (!isRecord(parsed) || parsed['format'] !== formatName) {
     throw checkpointFault(
       file,
-      `not the config of a model saved here: its format is no "${formatName}"`,
+      `not the config of a model saved here: its format is not "${formatName}"`,
     );
   }
   const version = parsed['formatVersion'];
@@ -118,7 +119,7 @@ export function parseConfig(file: string, text: string): ModelFolderConfig {
   if (ties !== null && !isList(ties, (names) => isList(names, isText))) {
     throw checkpointFault(file, `ties must be lists of names or null, got ${describe(ties)}`);
   }
-  // With modules of its own, a model may have another vocabulary than its settings say.
+  // A model with user-defined modules may have a vocabulary size other than in its settings.
   const vocabSize = ownModules.length > 0 ? Number.MAX_SAFE_INTEGER : sharedVocabSize(checkedModel);
   if (specialIds !== null) checkIds(file, specialIds, vocabSize);
   if (tokenizerVocabSize !== null && !Number.isSafeInteger(tokenizerVocabSize)) {
@@ -147,7 +148,7 @@ export function parseConfig(file: string, text: string): ModelFolderConfig {
 function modelOf(file: string, model: Record<string, unknown>): ModelConfig {
   const { vocabSize, ...options } = model;
   try {
-    // Seed 001's, which does not depend on the other dropout.
+    // The default of seed 001, which does not depend on the other dropout.
     const complete = { attentionDropout: 0.1, ...options };
     return checkedConfig('makeModel', vocabSize as VocabSize, complete);
   } catch (error) {

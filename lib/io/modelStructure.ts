@@ -1,4 +1,4 @@
-/** What of a model's structure a folder holds, and whether another model has the same. */
+/** The structure of a saved model, and whether another model has the same structure. */
 import { tiesOfConfig } from '../nn/model/makeModel.js';
 import type { ModelConfig } from '../nn/model/modelOptions.js';
 import type { Transformer } from '../nn/model/transformer.js';
@@ -9,15 +9,15 @@ import { checkpointFault } from './safetensorsHeader.js';
 type Structure = Pick<ModelFolderConfig, 'model' | 'ties' | 'ownModules'>;
 
 /**
- * The settings of a model that are to be saved, and where it differs from what `makeModel` makes of
- * them.
+ * Returns the settings of a model to save, and where the model differs from what `makeModel` creates
+ * from them.
  *
- * @throws TypeError for a model that cannot be saved
+ * @throws TypeError if the model cannot be saved
  */
 export function structureOf(owner: string, model: Transformer): Structure {
   if (model.config === null) {
     throw new TypeError(
-      `${owner}: the model was not made by makeModel, so its settings are not known; ` +
+      `${owner}: the model was not made by makeModel, so its settings are unknown; ` +
         'save its weights with writeSafetensors(path, model.stateDict())',
     );
   }
@@ -30,14 +30,14 @@ export function structureOf(owner: string, model: Transformer): Structure {
   return {
     model: model.config,
     ties: same(ties, tiesOfConfig(model.config)) ? null : ties,
-    // Settings that somebody has put there do not say what the model is.
+    // Settings assigned by the user do not describe the model.
     ownModules: model.blueprint?.differences(model) ?? [''],
   };
 }
 
 const warned = new WeakSet<Transformer>();
 
-/** Says once a model that its folder alone is not enough to load it. */
+/** Warns once per model that its folder alone is not enough to load it. */
 export function warnOfOwnModules(model: Transformer, ownModules: readonly string[]): void {
   if (ownModules.length === 0 || warned.has(model)) return;
   warned.add(model);
@@ -48,13 +48,13 @@ export function warnOfOwnModules(model: Transformer, ownModules: readonly string
   );
 }
 
-/** @throws TorchError ERR_CHECKPOINT for a folder that needs a model to load into */
+/** @throws TorchError ERR_CHECKPOINT if the folder needs a model to load into */
 export function refuseOwnModules(configPath: string, { ownModules }: ModelFolderConfig): void {
   if (ownModules.length === 0) return;
   throw checkpointFault(
     configPath,
     `${differingFrom(ownModules)} what makeModel creates; ` +
-      'build the model as it was when it was saved and pass it: loadModel(folder, { model })',
+      'build the model as it was when saved and pass it: loadModel(folder, { model })',
   );
 }
 
@@ -65,8 +65,8 @@ function differingFrom(names: readonly string[]): string {
 }
 
 /**
- * Settings that another model may have otherwise: it computes the same from the weights, or their
- * shapes and ties tell.
+ * Settings that may differ in the given model: they do not change what it computes from the weights, or
+ * the shapes and ties of the weights show the difference.
  */
 const freeSettings: readonly (keyof ModelConfig)[] = [
   'dropout',
@@ -77,8 +77,8 @@ const freeSettings: readonly (keyof ModelConfig)[] = [
 ];
 
 /**
- * Whether weights of the folder mean in `model` what they meant in the model that was saved: what
- * neither names nor shapes of weights would show.
+ * Checks that the weights of the folder have the same meaning in `model` as in the saved model, beyond
+ * what their names and shapes show.
  *
  * @throws TorchError ERR_CHECKPOINT naming what differs
  */
@@ -93,14 +93,14 @@ export function checkGivenModel(
     if (same(saved, given)) continue;
     throw checkpointFault(
       configPath,
-      `the saved model has ${name} ${JSON.stringify(saved)}, the model given ${JSON.stringify(given)}`,
+      `the saved model has ${name} ${JSON.stringify(saved)}, the given model ${JSON.stringify(given)}`,
     );
   }
   const [saved, given] = [config.ties ?? tiesOfConfig(config.model), tiesOf(model)];
   if (same(saved, given)) return;
   throw checkpointFault(
     configPath,
-    `the saved model has ${tied(saved)}, the model given ${tied(given)}: tie them in the same way`,
+    `the saved model has ${tied(saved)}, the given model ${tied(given)}: tie them in the same way`,
   );
 }
 
@@ -109,7 +109,7 @@ function tied(ties: Ties): string {
   return `tied ${ties.map((names) => names.map((name) => `"${name}"`).join(' = ')).join(', ')}`;
 }
 
-/** For plain JSON whose keys have one order, as those of configs do. */
+/** Compares plain JSON whose keys have a fixed order, as in configs. */
 function same(a: unknown, b: unknown): boolean {
   return JSON.stringify(a) === JSON.stringify(b);
 }

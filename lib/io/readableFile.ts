@@ -1,4 +1,4 @@
-/** Files that are read piece by piece, and closed with their object at the latest. */
+/** Files that are read piece by piece, and closed at the latest when their object is collected. */
 import { close, fstat, open, read, type Stats } from 'node:fs';
 import { promisify } from 'node:util';
 import { TorchError } from '../runtime/errors.js';
@@ -10,8 +10,8 @@ const statFile = promisify<number, Stats>(fstat);
 const readFile = promisify(read);
 
 /**
- * Closes what its owner forgot to close. Not a `FileHandle`: Node.js warns when it collects an open
- * one, and from version 26 on throws an error that ends the process.
+ * Closes files that their owner forgot to close. Not a `FileHandle`: Node.js warns when an open one is
+ * collected, and from version 26 on throws an error that ends the process.
  */
 const forgotten = new FinalizationRegistry<number>((descriptor) => close(descriptor, () => {}));
 
@@ -43,14 +43,14 @@ export class ReadableFile {
     throw checkpointFault(path, status.isDirectory() ? 'it is a folder, not a file' : 'not a file');
   }
 
-  /** Its present length in bytes. */
+  /** Its current length in bytes. */
   async size(): Promise<number> {
     return (await this.#use((descriptor) => statFile(descriptor))).size;
   }
 
   /**
-   * Fills `bytes` from `position` on.
-   * @throws TorchError ERR_CHECKPOINT if the file ends before, ERR_DISPOSED if it is closed
+   * Fills `bytes` with the file's content starting at `position`.
+   * @throws TorchError ERR_CHECKPOINT if the file is too short, ERR_DISPOSED if it is closed
    */
   async read(bytes: Uint8Array, position: number): Promise<void> {
     let filled = 0;
@@ -70,13 +70,13 @@ export class ReadableFile {
     }
   }
 
-  /** Closes the file when the reads in progress have ended. Harmless when repeated. */
+  /** Closes the file after the reads in progress. Repeated calls have no effect. */
   async close(): Promise<void> {
     const descriptor = this.#descriptor;
     if (descriptor === null) return;
     this.#descriptor = null;
     forgotten.unregister(this);
-    // Its number may be another file's as soon as it is closed.
+    // Once closed, the descriptor may be reused for another file.
     await Promise.allSettled(this.#reads);
     await closeFile(descriptor);
   }

@@ -1,4 +1,4 @@
-/** Folders that are always the old or the new complete one, whatever happens during a save. */
+/** Atomic replacement: a folder is always either the complete old one or the complete new one. */
 import { chmod, cp, mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { makeFolder } from '../runtime/makeFolder.js';
@@ -12,20 +12,20 @@ import {
 } from './temporary.js';
 
 /**
- * Swaps two paths in one step.
- * @returns null, or the name of the system's error (`ENOSYS`, `EINVAL`: it cannot)
+ * Exchanges two paths atomically.
+ * @returns null, or the name of the system error (`ENOSYS` or `EINVAL` if not supported)
  */
 export type Exchange = (first: string, second: string) => string | null;
 
 /**
- * Fills a temporary folder beside `folder` and puts it in its place in one step, so that at any
- * moment `folder` is the old or the new one, complete. Permission bits of the old folder are kept,
- * and so are files in it that are not ours. A symbolic link stays; its target is replaced.
+ * Fills a temporary folder next to `folder` and replaces `folder` with it atomically, so that at any
+ * moment `folder` is either the complete old or the complete new one. Permission bits of the old folder
+ * and files in it that are not ours are kept. A symbolic link is kept; its target is replaced.
  *
- * @param ourFiles names that `fill` may write; an old file of such a name goes in any case
- * @param fill writes the new content into the path it gets
- * @param exchange swaps two folders; where the system cannot, two renames take its place, and
- *   {@link currentFolder} finds the old folder if the process dies between them
+ * @param ourFiles names that `fill` may write; old files with these names are always removed
+ * @param fill writes the new content to the path it receives
+ * @param exchange exchanges two folders; if the system does not support it, two renames are used
+ *   instead, and {@link currentFolder} finds the old folder if the process dies between them
  * @throws TorchError ERR_CHECKPOINT naming the folder and the reason; the old folder is unchanged
  */
 export async function replaceFolder(
@@ -50,8 +50,8 @@ export async function replaceFolder(
       await putInPlace(temporary, target, exchange);
       await flushFolder(dirname(target));
     } finally {
-      // After a success this is the old folder, else the unfinished one. If it cannot be removed
-      // the save itself is still right, and the next one tries again.
+      // On success this is the old folder, otherwise the unfinished one. If it cannot be removed, the
+      // save is still valid, and the next one tries again.
       await rm(temporary, { recursive: true, force: true }).catch(() => undefined);
       releaseTemporary(temporary);
     }
@@ -85,7 +85,7 @@ async function putInPlace(temporary: string, target: string, exchange: Exchange)
   }
 }
 
-/** Takes over the modes of our files, and everything that is not ours. */
+/** Copies the modes of our files, and all files that are not ours. */
 async function keepFromOld(
   target: string,
   temporary: string,
@@ -102,7 +102,7 @@ async function keepFromOld(
   }
 }
 
-/** Finishes or undoes a replacement by two renames whose process died in between. */
+/** Completes or reverts a replacement by two renames whose process died in between. */
 async function recover(target: string): Promise<void> {
   for (const old of await findTemporaries(target, 'old')) {
     if (!isStale(old)) continue;
@@ -112,8 +112,8 @@ async function recover(target: string): Promise<void> {
 }
 
 /**
- * Where the content of `folder` is now: the folder itself, or the complete old one if a
- * replacement by two renames is, or was left, between the two.
+ * The path of the current content of `folder`: the folder itself, or the complete old one if a
+ * replacement is, or was interrupted, between its two renames.
  */
 export async function currentFolder(folder: string): Promise<string> {
   const target = await resolveLink(folder);
@@ -123,18 +123,18 @@ export async function currentFolder(folder: string): Promise<string> {
 }
 
 /**
- * Reads several files of a folder as of one moment: if the folder is replaced meanwhile, `read`
- * runs again.
+ * Reads several files of a folder consistently: if the folder is replaced in the meantime, `read` runs
+ * again.
  *
- * @param read gets the path to read from
- * @param discard undoes a `read` whose result is not used
+ * @param read receives the path to read from
+ * @param discard releases the result of a `read` that is not used
  */
 export async function readFolder<T>(
   folder: string,
   read: (path: string) => Promise<T>,
   discard: (result: T) => Promise<void>,
 ): Promise<T> {
-  // Far more than a saver that works without pause can spoil.
+  // Far more than a process that saves continuously can invalidate.
   for (let attempts = 100; ; attempts--) {
     const path = await currentFolder(folder);
     const before = await identity(path);
@@ -150,19 +150,19 @@ export async function readFolder<T>(
   }
 }
 
-/** Whether a fault while reading `path` may come from a save at that moment. */
+/** Whether an error while reading `path` may be due to a concurrent save. */
 async function hasMoved(path: string, before: string, folder: string): Promise<boolean> {
   const now = await identity(path);
   if (now !== before) return true;
   const target = await resolveLink(folder);
-  // An old folder that its living saver is about to remove.
+  // An old folder that a running process is about to remove.
   if (path !== target && !isStale(path)) return true;
   const temporaries = [
     ...(await findTemporaries(target, 'tmp')),
     ...(await findTemporaries(target, 'old')),
   ];
   if (temporaries.some((path) => !isStale(path))) return true;
-  // Missing at both looks above, between two renames, and put in place before the last one.
+  // Missing at both checks above, between two renames, and in place before the last one.
   return (await identity(path)) !== before;
 }
 

@@ -22,30 +22,30 @@ import {
   type TensorEntry,
 } from './safetensorsHeader.js';
 
-// A multiple of every element size; large enough that the calls cost nothing beside the copying,
-// small enough that the event loop gets its turn every few milliseconds.
+// A multiple of every element size; large enough that the cost of the calls is negligible, small enough
+// to yield to the event loop every few milliseconds.
 const pieceBytes = 16 * 1024 * 1024;
 
-/** What {@link SafetensorsFile.info} tells. */
+/** The result of {@link SafetensorsFile.info}. */
 export interface TensorInfo {
-  /** The format's name of the element type: `F32`, `BF16`, `I64`, … */
+  /** Element type as named by the format: `F32`, `BF16`, `I64`, … */
   readonly dtype: string;
-  /** Sizes of the dimensions; `[]` for a single number. */
+  /** Sizes of the dimensions; `[]` for a scalar. */
   readonly shape: readonly number[];
 }
 
-/** An open safetensors file: the header is read and checked, tensors are read when asked for. */
+/** An open safetensors file: the header is read and checked, tensors are read on demand. */
 export class SafetensorsFile {
-  /** The path it was opened by. */
+  /** The path of the file. */
   readonly path: string;
-  /** The free texts of the header's `__metadata__`. */
+  /** The strings of the header's `__metadata__`. */
   readonly metadata: Readonly<Record<string, string>>;
   readonly #file: ReadableFile;
   readonly #entries: ReadonlyMap<string, TensorEntry>;
   readonly #dataStart: number;
 
   private constructor(file: ReadableFile, header: SafetensorsHeader, dataStart: number) {
-    // Types keep TypeScript from calling this, but not JavaScript.
+    // TypeScript rejects such a call, JavaScript does not.
     if (header === undefined) {
       throw new TypeError(
         'SafetensorsFile: the constructor is private; use await readSafetensors(path)',
@@ -78,12 +78,12 @@ export class SafetensorsFile {
     }
   }
 
-  /** The tensors' names in the order of their data. */
+  /** Names of the tensors in the order of their data. */
   get names(): string[] {
     return [...this.#entries.keys()];
   }
 
-  /** Whether the file has a tensor of that name. */
+  /** Whether the file has a tensor with this name. */
   has(name: string): boolean {
     return this.#entries.has(name);
   }
@@ -95,11 +95,11 @@ export class SafetensorsFile {
   }
 
   /**
-   * Reads one tensor; of the rest of the file nothing is touched.
+   * Reads one tensor, without reading the rest of the file.
    *
-   * @param options.device where it goes; default `'cpu'`
-   * @throws TorchError ERR_CHECKPOINT for an unknown name, an element type that tensors here
-   *   cannot have, or a file that has become shorter since it was opened; ERR_DISPOSED after
+   * @param options.device device of the tensor; default `'cpu'`
+   * @throws TorchError ERR_CHECKPOINT if the name is unknown, the element type is not supported, or
+   *   the file has been truncated since it was opened; ERR_DISPOSED after
    *   {@link SafetensorsFile.close}
    */
   async tensor(name: string, options: { device?: DeviceChoice | undefined } = {}): Promise<Tensor> {
@@ -122,7 +122,7 @@ export class SafetensorsFile {
         await this.#file.read(bytes, this.#dataStart + begin);
         tidy(() => {
           const count = bytes.byteLength / size;
-          // Booleans travel as numbers: a byte other than 0 and 1 is no valid bool in memory.
+          // Booleans are read as numbers: a byte other than 0 and 1 is not a valid bool in memory.
           const piece = fromBytes(bytes, [count], dtype === 'bool' ? 'uint8' : dtype);
           result
             .view([-1])
@@ -150,15 +150,15 @@ export class SafetensorsFile {
   }
 
   /**
-   * Closes the file; tensors already read stay valid. Harmless when repeated. A file that is not
-   * closed stays open until this object is garbage-collected.
+   * Closes the file; tensors already read remain valid. Repeated calls have no effect. A file that is
+   * not closed remains open until this object is garbage-collected.
    */
   async close(): Promise<void> {
     await this.#file.close();
   }
 
   /**
-   * {@link SafetensorsFile.close} at the end of a block: `await using file = await
+   * Calls {@link SafetensorsFile.close} at the end of a block: `await using file = await
    * readSafetensors(…)`.
    */
   async [Symbol.asyncDispose](): Promise<void> {
@@ -181,8 +181,8 @@ export class SafetensorsFile {
 }
 
 /**
- * Opens a safetensors file of any size and checks its header wholly: names, dtypes, shapes,
- * offsets without overlap or hole, and the file's length. Close it after use.
+ * Opens a safetensors file of any size and checks its whole header: names, dtypes, shapes, offsets
+ * without overlaps or holes, and the length of the file. Close it after use.
  *
  * ```ts
  * const file = await readSafetensors('model.safetensors');
@@ -198,20 +198,20 @@ export async function readSafetensors(path: string): Promise<SafetensorsFile> {
 }
 
 /**
- * Writes tensors as a safetensors file, through a temporary file that replaces `path` only when
- * it is complete and on the disk. Elements are written in row-major order whatever the strides,
- * widest element type first, so that each tensor is aligned for its type.
+ * Writes tensors to a safetensors file, through a temporary file that replaces `path` only once it is
+ * complete and on the disk. Elements are written in row-major order whatever the strides, widest
+ * element type first, so that each tensor is aligned for its type.
  *
- * The file has the values of the moment of the call, or it is not written: tensors are read piece by
+ * The file has the values at the time of the call, or it is not written: tensors are read piece by
  * piece, without a copy that would double their memory, and a change before the promise settles is an
- * error. So await it before training goes on, or pass a copy: `model.clone().stateDict()`.
+ * error. Await it before training continues, or pass a copy: `model.clone().stateDict()`.
  *
- * @param tensors by name, such as a module's `stateDict()`
- * @param metadata free texts for the header; default none
- * @throws TypeError for what is no path, no Tensor by name, or no text by name
- * @throws RangeError for names and metadata of more than 100 MB, which no reader accepts
- * @throws TorchError ERR_CHECKPOINT if it cannot be saved, or a tensor was changed meanwhile; the old
- *   file is then unchanged
+ * @param tensors tensors by name, such as a module's `stateDict()`
+ * @param metadata strings for the header; default none
+ * @throws TypeError if `path` is not a path, a tensor is not a Tensor or a metadata value is not a string
+ * @throws RangeError if names and metadata exceed 100 MB, the limit of the format
+ * @throws TorchError ERR_CHECKPOINT if the file cannot be saved, or a tensor was changed in the
+ *   meantime; the old file is then unchanged
  */
 export async function writeSafetensors(
   path: string,
@@ -223,7 +223,7 @@ export async function writeSafetensors(
   await writeFileAtomically(path, write);
 }
 
-/** The content of a safetensors file for any sink. @internal */
+/** Returns a function that writes the content of a safetensors file to a sink. @internal */
 export function safetensorsWriter(
   tensors: ReadonlyMap<string, Tensor> | Readonly<Record<string, Tensor>>,
   metadata: Readonly<Record<string, string>>,
@@ -260,7 +260,7 @@ export function safetensorsWriter(
     await sink(header);
     for (const [index, [name, tensor]] of entries.entries()) {
       if (!tensor.isDisposed) await writeElements(tensor, width(tensor), sink);
-      // After its last byte: what is the same now was the same all the time.
+      // Checked after the last byte: an unchanged tensor was unchanged throughout.
       if (!tensor.isDisposed && fingerprints[index]?.matches()) continue;
       throw new TorchError(
         'ERR_CHECKPOINT',
@@ -272,7 +272,7 @@ export function safetensorsWriter(
 }
 
 async function writeElements(tensor: Tensor, size: number, sink: ByteSink): Promise<void> {
-  // `detach` makes an own handle: disposing of it leaves the caller's tensor alone.
+  // `detach` creates a new handle: disposing of it does not affect the caller's tensor.
   const flat = tidy(() => tensor.detach().contiguous().view([-1]));
   try {
     const count = pieceBytes / size;
@@ -291,7 +291,7 @@ function checkName(name: string): void {
       'writeSafetensors: "__metadata__" is reserved by the format; rename the tensor',
     );
   }
-  // A lone surrogate has no UTF-8 form: it would come back under another name.
+  // A lone surrogate has no UTF-8 encoding: the name would change on reading.
   if (!isWellFormed(name)) {
     throw new TypeError(
       `writeSafetensors: the name ${JSON.stringify(name)} is not valid Unicode text`,

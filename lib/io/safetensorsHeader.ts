@@ -1,6 +1,6 @@
 /**
- * The header of a safetensors file: `u64 length | JSON | data`. Everything it claims is checked
- * before a byte of data is believed, each fault with a message of its own.
+ * The header of a safetensors file: `u64 length | JSON | data`. Everything in it is checked before any
+ * data is used, and each fault has its own message.
  */
 import { TorchError } from '../runtime/errors.js';
 import { describe } from '../runtime/arguments.js';
@@ -8,13 +8,13 @@ import type { NativeDType } from '../tensor/native.js';
 import { otherFormat } from './otherFormats.js';
 import { findDuplicateKey } from './jsonKeys.js';
 
-/** Bytes of the little-endian length in front of the header. */
+/** Size of the little-endian length before the header, in bytes. */
 export const lengthBytes = 8;
 
-// The limit of the reference implementation: a longer header is an attack or no header at all.
+// The limit of the reference implementation: anything longer is an attack or not a header.
 const headerLimit = 100_000_000;
 
-/** Element types of the format that tensors here can have. */
+/** Element types of the format that are supported, with their dtypes. */
 export const dtypeNames: Readonly<Record<string, NativeDType>> = {
   BOOL: 'bool',
   U8: 'uint8',
@@ -39,7 +39,7 @@ const itemSizes: Readonly<Record<string, number>> = {
   BF16: 2,
   F32: 4,
   F64: 8,
-  // Known to the format, not to tensors here: such files open, reading these entries is an error.
+  // Part of the format, but not supported: such files open, but reading these entries is an error.
   F8_E4M3: 1,
   F8_E5M2: 1,
   F8_E8M0: 1,
@@ -49,15 +49,15 @@ const itemSizes: Readonly<Record<string, number>> = {
   C64: 8,
 };
 
-/** What the header says of one tensor. */
+/** The header's entry for one tensor. */
 export interface TensorEntry {
   readonly name: string;
-  /** The format's name of the element type, such as `F32`. */
+  /** Element type as named by the format, such as `F32`. */
   readonly dtype: string;
   readonly shape: readonly number[];
   /** Offset of the first byte in the data part. */
   readonly begin: number;
-  /** Offset behind the last byte. */
+  /** Offset after the last byte. */
   readonly end: number;
 }
 
@@ -67,18 +67,18 @@ export interface SafetensorsHeader {
   readonly metadata: Readonly<Record<string, string>>;
 }
 
-/** Bytes of one element of a format dtype; undefined for a name the format does not have. */
+/** Bytes per element of a format dtype; undefined if the format has no such dtype. */
 export function itemSize(dtype: string): number | undefined {
   return Object.hasOwn(itemSizes, dtype) ? itemSizes[dtype] : undefined;
 }
 
-/** The format's name of a tensor dtype. */
+/** Converts a tensor dtype to the format's name. */
 export function formatDType(dtype: NativeDType): string {
   for (const [name, known] of Object.entries(dtypeNames)) if (known === dtype) return name;
   throw new TypeError(`safetensors: no element type for ${describe(dtype)}`);
 }
 
-/** The fault of a file, as every reader here reports it. */
+/** The error for a faulty file, shared by all readers. */
 export function checkpointFault(file: string, fault: string, cause?: unknown): TorchError {
   return new TorchError(
     'ERR_CHECKPOINT',
@@ -88,10 +88,10 @@ export function checkpointFault(file: string, fault: string, cause?: unknown): T
 }
 
 /**
- * Reads the length in front of the header.
+ * Reads the length before the header.
  *
- * @param start the first 8 bytes, or fewer where the file ends earlier
- * @param fileSize bytes of the whole file
+ * @param start the first 8 bytes, or all bytes of a shorter file
+ * @param fileSize size of the whole file in bytes
  * @throws TorchError ERR_CHECKPOINT
  */
 export function readHeaderLength(file: string, start: Uint8Array, fileSize: number): number {
@@ -103,7 +103,7 @@ export function readHeaderLength(file: string, start: Uint8Array, fileSize: numb
   }
   const length = new DataView(start.buffer, start.byteOffset, lengthBytes).getBigUint64(0, true);
   if (length > BigInt(headerLimit)) {
-    // Only here: no known start is that of a header which is short enough.
+    // Checked only here: the known formats all start with bytes that exceed the limit.
     const claim = `not a safetensors file: it claims a header of ${length} bytes, the limit is ${headerLimit}`;
     throw checkpointFault(file, otherFormat(start) ?? claim);
   }
@@ -121,7 +121,7 @@ export function readHeaderLength(file: string, start: Uint8Array, fileSize: numb
  * Reads and checks the JSON part.
  *
  * @param bytes the header without its length
- * @param dataSize bytes that follow the header in the file
+ * @param dataSize number of bytes after the header in the file
  * @throws TorchError ERR_CHECKPOINT naming the file and the fault
  */
 export function parseHeader(file: string, bytes: Uint8Array, dataSize: number): SafetensorsHeader {
@@ -208,7 +208,7 @@ function parseEntry(file: string, name: string, value: unknown): TensorEntry {
     }
     if (offset < 0) throw fault(`its data_offsets ${JSON.stringify(offsets)} are negative`);
     if (!Number.isSafeInteger(offset)) {
-      throw fault(`its data_offsets ${JSON.stringify(offsets)} go beyond 2^53 - 1`);
+      throw fault(`its data_offsets ${JSON.stringify(offsets)} exceed 2^53 - 1`);
     }
   }
   const first = begin as number;
@@ -223,7 +223,7 @@ function parseEntry(file: string, name: string, value: unknown): TensorEntry {
   return { name, dtype, shape: shape as number[], begin: first, end: last };
 }
 
-/** Bytes of a tensor, or null where the product leaves the safe integers. */
+/** Size of a tensor in bytes; null if it is not a safe integer. */
 export function byteLength(shape: readonly number[], size: number): number | null {
   let bytes = size;
   for (const length of shape) {
@@ -233,7 +233,7 @@ export function byteLength(shape: readonly number[], size: number): number | nul
   return bytes;
 }
 
-/** Sorted by offset the tensors must fill the data part from 0 to its end without a gap. */
+/** Checks that the tensors, sorted by offset, cover the data from 0 to its end without gaps. */
 function checkLayout(file: string, entries: readonly TensorEntry[], dataSize: number): void {
   let covered = 0;
   let before = '';
@@ -274,7 +274,7 @@ function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** A tensor to be written: what the header must know of it. */
+/** The properties of a tensor that the header needs. */
 export interface TensorShape {
   readonly name: string;
   readonly dtype: NativeDType;
@@ -282,11 +282,11 @@ export interface TensorShape {
 }
 
 /**
- * The bytes in front of the data: length and JSON, padded with spaces so that the data starts at
+ * Returns the bytes before the data: length and JSON, padded with spaces so that the data starts at
  * a multiple of 8 (readers may map the file and use the elements in place).
  *
  * @param tensors in the order in which their data will follow
- * @throws RangeError for a header that {@link readHeaderLength} would refuse
+ * @throws RangeError if {@link readHeaderLength} would refuse the header
  */
 export function buildHeader(
   tensors: readonly TensorShape[],
@@ -301,14 +301,14 @@ export function buildHeader(
     header.set(name, { dtype: format, shape, data_offsets: [offset, offset + bytes] });
     offset += bytes;
   }
-  // Not JSON.stringify of an object: that would reorder names that look like integers.
+  // Not JSON.stringify of an object, which would reorder names that look like integers.
   const json = `{${[...header].map(([key, value]) => `${JSON.stringify(key)}:${JSON.stringify(value)}`).join(',')}}`;
   const text = new TextEncoder().encode(json);
   const padded = Math.ceil(text.byteLength / 8) * 8;
   if (padded > headerLimit) {
     throw new RangeError(
       `writeSafetensors: names and metadata need a header of ${padded} bytes, ` +
-        `the format's limit is ${headerLimit}; keep large texts in a file of their own`,
+        `the format's limit is ${headerLimit}; store large texts in a separate file`,
     );
   }
   const bytes = new Uint8Array(lengthBytes + padded).fill(0x20);

@@ -1,6 +1,6 @@
 /**
- * Names for what is being written: a sibling of the target, so that a rename stays on one file
- * system, with the writer in its name, so that the next save knows which ones nobody will finish.
+ * Names of temporary files: siblings of the target, so that a rename remains on one file system, with
+ * the writer in the name, so that the next save recognizes abandoned ones.
  */
 import { readdir, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
@@ -8,12 +8,12 @@ import { threadId } from 'node:worker_threads';
 import { isRunning } from '../runtime/lock.js';
 
 let counter = 0;
-/** Temporaries that this thread is writing now. */
+/** Temporary files that this thread is currently writing. */
 const inUse = new Set<string>();
 
 /**
- * A fresh path beside `target`: `.model.4711-0-3.tmp`. Call {@link releaseTemporary} when it has
- * been renamed or removed.
+ * Returns an unused path next to `target`: `.model.4711-0-3.tmp`. Call {@link releaseTemporary} after
+ * it has been renamed or removed.
  */
 export function temporarySibling(target: string, suffix: 'tmp' | 'old' = 'tmp'): string {
   const name = `.${basename(target)}.${process.pid}-${threadId}-${counter++}.${suffix}`;
@@ -22,19 +22,19 @@ export function temporarySibling(target: string, suffix: 'tmp' | 'old' = 'tmp'):
   return path;
 }
 
-/** Says that nobody writes to the temporary any more. */
+/** Marks a temporary file as no longer being written. */
 export function releaseTemporary(path: string): void {
   inUse.delete(path);
 }
 
-/** Removes what killed processes left of earlier saves of `target`. */
+/** Removes temporary files that killed processes left from earlier saves of `target`. */
 export async function removeStaleTemporaries(target: string): Promise<void> {
   for (const path of await findTemporaries(target, 'tmp')) {
     if (isStale(path)) await rm(path, { recursive: true, force: true });
   }
 }
 
-/** Paths of all temporaries beside `target`, of any process, in the order of their names. */
+/** Paths of all temporary files next to `target`, of any process, sorted by name. */
 export async function findTemporaries(target: string, suffix: 'tmp' | 'old'): Promise<string[]> {
   const folder = dirname(target);
   const prefix = `.${basename(target)}.`;
@@ -54,13 +54,13 @@ export async function findTemporaries(target: string, suffix: 'tmp' | 'old'): Pr
     .map((name) => join(folder, name));
 }
 
-/** Whether the writer of a temporary is gone. */
+/** Whether the writer of a temporary file has ended. */
 export function isStale(path: string): boolean {
   const writer = /\.(\d+)-(\d+)-\d+\.(?:tmp|old)$/.exec(path);
   if (writer === null) return false;
   const pid = Number(writer[1]);
-  // A number of our own process comes back after a restart in a container: what this very thread
-  // does not know of is then a left-over. Other threads' files cannot be told apart: kept.
+  // In a restarted container the process id is the same as before: a file that this thread does not
+  // know is then abandoned. Files of other threads cannot be distinguished and are kept.
   if (pid === process.pid) return Number(writer[2]) === threadId && !inUse.has(path);
   return !isRunning(pid);
 }

@@ -81,7 +81,7 @@ it('a line that is too long does not lose those before it', () => {
 
 describe('what cannot work fails before any other work', () => {
   it.each([
-    ['a file as --out', () => trainFlags(pairs), 'a file with that name is there'],
+    ['a file as --out', () => trainFlags(pairs), 'a file with that name already exists'],
     [
       'a GPU that is not there',
       () => [...trainFlags(join(folder, 'gpu')), '--device', 'cuda'],

@@ -326,7 +326,7 @@ describe('saving', () => {
     await expect(saveModel(folder, model)).rejects.toMatchObject({
       code: 'ERR_CHECKPOINT',
       message: expect.stringContaining(
-        'holds files but no model (config.json, thesis.tex)',
+        'contains files but no model (config.json, thesis.tex)',
       ) as string,
     });
     expect(readdirSync(folder).sort()).toEqual(['config.json', 'thesis.tex']);
@@ -335,7 +335,7 @@ describe('saving', () => {
   test('over a file is refused', async () => {
     const path = fresh();
     writeFileSync(path, '');
-    await expect(saveModel(path, model)).rejects.toThrow(/there is a file of this name/);
+    await expect(saveModel(path, model)).rejects.toThrow(/a file with this name already exists/);
   });
 
   test('in a folder that may not be written to is an error, and the old model stays', async () => {

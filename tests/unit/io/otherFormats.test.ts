@@ -42,9 +42,9 @@ const formats: [string, Uint8Array | string, string][] = [
     ],
   ),
   [
-    'a pointer of Git LFS',
+    'a Git LFS pointer',
     'version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n',
-    'not a safetensors file but a pointer of Git LFS; fetch the file itself: git lfs pull',
+    'not a safetensors file but a Git LFS pointer; fetch the file itself: git lfs pull',
   ],
 ];
 
@@ -63,7 +63,7 @@ describe.each(formats)('%s', (_, content, message) => {
       await expect(load(path)).rejects.toMatchObject({
         code: 'ERR_CHECKPOINT',
         message: expect.stringContaining(
-          `${path}: a model is a folder that saveModel or a training has written; this is ${message}`,
+          `${path}: a model is a folder written by saveModel or a training run; this is ${message}`,
         ) as string,
       });
     }
@@ -90,7 +90,7 @@ describe('a path that leads to something else', () => {
       const path = join(folder, name);
       await expect(loadModel(path)).rejects.toMatchObject({
         code: 'ERR_CHECKPOINT',
-        message: `${path}: a model is the whole folder, not a file in it: give ${folder}`,
+        message: `${path}: a model is the whole folder, not a file in it: pass ${folder}`,
       });
       await expect(loadModel(join(path, 'x'))).rejects.toMatchObject({
         code: 'ERR_CHECKPOINT',

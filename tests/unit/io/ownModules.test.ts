@@ -196,7 +196,7 @@ describe('loading', () => {
           code: 'ERR_CHECKPOINT',
           message:
             `${folder}/config.json: "encoder.layers.0.feed_forward" differs from what makeModel creates; ` +
-            'build the model as it was when it was saved and pass it: loadModel(folder, { model })',
+            'build the model as it was when saved and pass it: loadModel(folder, { model })',
         });
       }
       expect(memory().tensors).toBe(before);
@@ -252,12 +252,12 @@ describe('loading', () => {
     [
       'another order of norms',
       () => gated({ order: 'post', finalNorm: true }),
-      '/config.json: the saved model has order "pre", the model given "post"',
+      '/config.json: the saved model has order "pre", the given model "post"',
     ],
     [
       'ties that the saved one has not',
       () => gated({ tie: 'tgt-generator' }),
-      '/config.json: the saved model has no tied parameters, the model given tied ' +
+      '/config.json: the saved model has no tied parameters, the given model tied ' +
         '"tgt_embed.0.embedding.weight" = "generator.proj.weight": tie them in the same way',
     ],
   ])('into a model with %s is refused, and it stays as it was', async (_, make, message) => {

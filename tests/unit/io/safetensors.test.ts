@@ -136,7 +136,7 @@ describe('a header that lies is refused, each lie with its own message', () => {
       'offsets beyond 2^53',
       '{"a":{"dtype":"U8","shape":[1],"data_offsets":[9007199254740992,9007199254740993]}}',
       1,
-      'go beyond 2^53 - 1',
+      'exceed 2^53 - 1',
     ],
     [
       'three offsets',

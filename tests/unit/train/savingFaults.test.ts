@@ -94,8 +94,8 @@ describe('a save that fails', () => {
     const { epochs } = await trainer.fit(firstBatches(task, 4, 2), { epochs: 4 });
     expect(epochs).toBe(4);
     expect(messages).toEqual([
-      expect.stringMatching(/^warning: .*last: holds files but no model/),
-      expect.stringMatching(/^warning: .*last: holds files but no model/),
+      expect.stringMatching(/^warning: .*last: contains files but no model/),
+      expect.stringMatching(/^warning: .*last: contains files but no model/),
     ]);
     const { config, model: loaded } = await loadModel(join(folder, 'last'));
     expect(config.training?.['epoch']).toBe(4);
@@ -109,7 +109,7 @@ describe('a save that fails', () => {
     await expect(trainer.fit(firstBatches(task, 4, 2), { epochs: 3 })).rejects.toMatchObject({
       code: 'ERR_CHECKPOINT',
       message: expect.stringMatching(
-        /the state after step 6 was not saved: .*holds files but no model.*still in memory: saveModel/,
+        /the state after step 6 was not saved: .*contains files but no model.*still in memory: saveModel/,
       ) as string,
     });
     expect(savedHistory().steps).toHaveLength(6);
