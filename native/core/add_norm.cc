@@ -9,8 +9,7 @@
 // Backward, from dsum and doutput: dresidual = dsum + norm's gradient of the sum,
 //   dinput = dresidual * keep / (1 - p); dscale and dshift as in the norm.
 // Saved:   sum, scale, shift, two numbers a row, and the seed of the mask; not what was summed. A
-// second
-//   derivative finds the way back to it through the sum, which is an output.
+//   second derivative finds the way back to it through the sum, which is an output.
 // Hazards: the sum has the dtype of the residual, which may be float32 beside an input of a half
 //   type; `results` is for the output alone.
 
@@ -74,10 +73,6 @@ void checkArguments(const AddNormTensors& t, double p, const NormForm& form,
   checkGenerator(addNormName, generator);
 }
 
-Seed seedFor(double p, const OptionalGenerator& generator, const at::Tensor& input) {
-  return p > 0.0 ? drawSeed(generator, input) : Seed{};
-}
-
 /// Both outputs in plain ops.
 variable_list composed(const AddNormTensors& t, double p, const Seed& seed, const NormForm& form,
                        at::ScalarType outputType) {
@@ -93,8 +88,8 @@ struct AddNormFunction : torch::autograd::Function<AddNormFunction> {
                                const OptionalTensor& optionalShift, double p, const NormForm& form,
                                at::ScalarType outputType, const OptionalGenerator& generator) {
     const at::AutoDispatchBelowADInplaceOrView belowAutograd;
-    const auto shift = optionalShift.value_or(at::Tensor());
-    const auto seed = seedFor(p, generator, input);
+    const auto shift = orNone(optionalShift);
+    const auto seed = drawSeed(p, generator, input);
     const auto found =
         droppedSumNormForward(input, p, seed, residual, scale, shift, form, outputType);
     context->save_for_backward({found.sum, scale, shift, found.norm.mean, found.norm.std});
@@ -161,30 +156,12 @@ struct AddNormFunction : torch::autograd::Function<AddNormFunction> {
 Pair addNorm(const at::Tensor& input, const at::Tensor& residual, const at::Tensor& scale,
              const OptionalTensor& shift, double p, double eps, bool sampleStd, bool epsOutside,
              bool centred, std::string_view results, OptionalGenerator generator) {
-  const AddNormTensors t{input, residual, scale, shift.value_or(at::Tensor())};
-  const NormForm form{eps, sampleStd, epsOutside, centred};
-  checkArguments(t, p, form, generator);
-  const auto outputType = resultType(addNormName, results, residual);
-  const auto seed = seedFor(p, generator, input);
-  if (!hasNormKernels(input)) {
-    const auto found = composed(t, p, seed, form, outputType);
-    return {found[0], found[1]};
-  }
-  const auto found =
-      droppedSumNormForward(input, p, seed, residual, scale, t.shift, form, outputType);
-  return {found.sum, found.norm.output};
-}
-
-Pair addNormAutograd(const at::Tensor& input, const at::Tensor& residual, const at::Tensor& scale,
-                     const OptionalTensor& shift, double p, double eps, bool sampleStd,
-                     bool epsOutside, bool centred, std::string_view results,
-                     OptionalGenerator generator) {
-  const AddNormTensors t{input, residual, scale, shift.value_or(at::Tensor())};
+  const AddNormTensors t{input, residual, scale, orNone(shift)};
   const NormForm form{eps, sampleStd, epsOutside, centred};
   checkArguments(t, p, form, generator);
   const auto outputType = resultType(addNormName, results, residual);
   if (!hasNormKernels(input)) {
-    const auto found = composed(t, p, seedFor(p, generator, input), form, outputType);
+    const auto found = composed(t, p, drawSeed(p, generator, input), form, outputType);
     return {found[0], found[1]};
   }
   if (mustRecord({t.input, t.residual, t.scale, t.shift})) {
@@ -193,18 +170,19 @@ Pair addNormAutograd(const at::Tensor& input, const at::Tensor& residual, const 
     return {found[0], found[1]};
   }
   const at::AutoDispatchBelowADInplaceOrView belowAutograd;
-  return addNorm(input, residual, scale, shift, p, eps, sampleStd, epsOutside, centred, results,
-                 std::move(generator));
+  const auto found = droppedSumNormForward(input, p, drawSeed(p, generator, input), residual, scale,
+                                           t.shift, form, outputType);
+  return {found.sum, found.norm.output};
 }
 
 Pair addNormReference(const at::Tensor& input, const at::Tensor& residual, const at::Tensor& scale,
                       const OptionalTensor& shift, double p, double eps, bool sampleStd,
                       bool epsOutside, bool centred, std::string_view results,
                       OptionalGenerator generator) {
-  const AddNormTensors t{input, residual, scale, shift.value_or(at::Tensor())};
+  const AddNormTensors t{input, residual, scale, orNone(shift)};
   const NormForm form{eps, sampleStd, epsOutside, centred};
   checkArguments(t, p, form, generator);
-  const auto found = composed(t, p, seedFor(p, generator, input), form,
+  const auto found = composed(t, p, drawSeed(p, generator, input), form,
                               resultType(addNormName, results, residual));
   return {found[0], found[1]};
 }
@@ -212,17 +190,11 @@ Pair addNormReference(const at::Tensor& input, const at::Tensor& residual, const
 }  // namespace
 
 void registerAddNorm(torch::Library& library) {
-  const std::string signature =
-      "(Tensor input, Tensor residual, Tensor scale, Tensor? shift=None, float dropout_p=0.0, "
-      "float eps=1e-6, *, bool sample_std=False, bool eps_outside=False, bool centred=True, "
-      "str results=\"own\", Generator? generator=None) -> (Tensor sum, Tensor output)";
-  library.def(("add_norm" + signature).c_str());
-  library.impl("add_norm",
-               torch::dispatch(c10::DispatchKey::CompositeExplicitAutograd, TORCH_FN(addNorm)));
-  library.impl("add_norm", torch::dispatch(c10::DispatchKey::Autograd, TORCH_FN(addNormAutograd)));
-  library.def(("add_norm_reference" + signature).c_str());
-  library.impl("add_norm_reference", torch::dispatch(c10::DispatchKey::CompositeImplicitAutograd,
-                                                     TORCH_FN(addNormReference)));
+  defineOp(library, "add_norm",
+           "(Tensor input, Tensor residual, Tensor scale, Tensor? shift=None, float dropout_p=0.0, "
+           "float eps=1e-6, *, bool sample_std=False, bool eps_outside=False, bool centred=True, "
+           "str results=\"own\", Generator? generator=None) -> (Tensor sum, Tensor output)",
+           TORCH_FN(addNorm), TORCH_FN(addNormReference));
 }
 
 }  // namespace torchformer::core

@@ -159,7 +159,7 @@ AttentionResult forwardPass(const at::Tensor& query, const at::Tensor& key, cons
   result.weights = softmaxWeights(query, key, mask, emptyRows);
   result.usedWeights = result.weights;
   if (dropoutP > 0.0) {
-    result.kept = keptMask(result.weights, dropoutP, drawSeed(generator, query));
+    result.kept = keptMask(result.weights, dropoutP, drawSeed(dropoutP, generator, query));
     result.usedWeights = applyKept(result.weights, result.kept, dropoutP);
   }
   auto sizes = query.sizes().vec();
@@ -260,7 +260,7 @@ struct AttentionFunction : torch::autograd::Function<AttentionFunction> {
                                const OptionalTensor& mask, double dropoutP, EmptyRows emptyRows,
                                bool needWeights, const OptionalGenerator& generator) {
     const at::AutoDispatchBelowADInplaceOrView belowAutograd;
-    const auto maskOrNone = mask.value_or(at::Tensor());
+    const auto maskOrNone = orNone(mask);
     const auto result = forwardPass(query, key, value, maskOrNone, dropoutP, emptyRows, generator);
     context->save_for_backward({query, key, value, maskOrNone, result.weights, result.kept});
     context->saved_data["dropout_p"] = dropoutP;
@@ -305,7 +305,7 @@ Pair narrowedPair(const Pair& pair, at::ScalarType dtype) {
 Pair attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                const OptionalTensor& mask, double dropoutP, std::string_view emptyRowsName,
                bool needWeights, OptionalGenerator generator) {
-  const auto maskOrNone = mask.value_or(at::Tensor());
+  const auto maskOrNone = orNone(mask);
   const auto emptyRows = parseEmptyRows(emptyRowsName);
   checkArguments(query, key, value, maskOrNone, dropoutP, generator);
   if (runsFused(query, needWeights)) {
@@ -315,25 +315,6 @@ Pair attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor&
     return narrowedPair(attention(widened(query), widened(key), widened(value), mask, dropoutP,
                                   emptyRowsName, needWeights, std::move(generator)),
                         query.scalar_type());
-  }
-  auto result = forwardPass(query, key, value, maskOrNone, dropoutP, emptyRows, generator);
-  return {result.output, needWeights ? result.usedWeights : at::Tensor()};
-}
-
-Pair attentionAutograd(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
-                       const OptionalTensor& mask, double dropoutP, std::string_view emptyRowsName,
-                       bool needWeights, OptionalGenerator generator) {
-  const auto maskOrNone = mask.value_or(at::Tensor());
-  const auto emptyRows = parseEmptyRows(emptyRowsName);
-  checkArguments(query, key, value, maskOrNone, dropoutP, generator);
-  if (runsFused(query, needWeights)) {
-    return {fused(query, key, value, maskOrNone, dropoutP, emptyRows), at::Tensor()};
-  }
-  if (isHalf(query)) {
-    return narrowedPair(
-        attentionAutograd(widened(query), widened(key), widened(value), mask, dropoutP,
-                          emptyRowsName, needWeights, std::move(generator)),
-        query.scalar_type());
   }
   if (mustRecord({query, key, value})) {
     // Heads split off by a transpose have to be copied together for bmm. Copied here, where
@@ -351,14 +332,15 @@ Pair attentionAutograd(const at::Tensor& query, const at::Tensor& key, const at:
 Pair attentionReference(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                         const OptionalTensor& mask, double dropoutP, std::string_view emptyRowsName,
                         bool needWeights, OptionalGenerator generator) {
-  const auto maskOrNone = mask.value_or(at::Tensor());
+  const auto maskOrNone = orNone(mask);
   const auto emptyRows = parseEmptyRows(emptyRowsName);
   checkArguments(query, key, value, maskOrNone, dropoutP, generator);
   at::Tensor kept;
   if (dropoutP > 0.0) {
     auto sizes = query.sizes().vec();
     sizes.back() = key.size(-2);
-    kept = keptMask(at::empty(sizes, query.options()), dropoutP, drawSeed(generator, query));
+    kept =
+        keptMask(at::empty(sizes, query.options()), dropoutP, drawSeed(dropoutP, generator, query));
   }
   auto outputs = composed(query, key, value, maskOrNone, kept, dropoutP, emptyRows);
   return {outputs[0], needWeights ? outputs[1] : at::Tensor()};
@@ -367,18 +349,11 @@ Pair attentionReference(const at::Tensor& query, const at::Tensor& key, const at
 }  // namespace
 
 void registerAttention(torch::Library& library) {
-  const std::string signature =
-      "(Tensor query, Tensor key, Tensor value, Tensor? mask=None, float dropout_p=0.0, *, "
-      "str empty_rows=\"uniform\", bool need_weights=False, Generator? generator=None) -> "
-      "(Tensor output, Tensor weights)";
-  library.def(("attention" + signature).c_str());
-  library.impl("attention",
-               torch::dispatch(c10::DispatchKey::CompositeExplicitAutograd, TORCH_FN(attention)));
-  library.impl("attention",
-               torch::dispatch(c10::DispatchKey::Autograd, TORCH_FN(attentionAutograd)));
-  library.def(("attention_reference" + signature).c_str());
-  library.impl("attention_reference", torch::dispatch(c10::DispatchKey::CompositeImplicitAutograd,
-                                                      TORCH_FN(attentionReference)));
+  defineOp(library, "attention",
+           "(Tensor query, Tensor key, Tensor value, Tensor? mask=None, float dropout_p=0.0, *, "
+           "str empty_rows=\"uniform\", bool need_weights=False, Generator? generator=None) -> "
+           "(Tensor output, Tensor weights)",
+           TORCH_FN(attention), TORCH_FN(attentionReference));
 }
 
 }  // namespace torchformer::core

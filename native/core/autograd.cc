@@ -1,11 +1,14 @@
 #include "autograd.h"
 
 #include <c10/core/GradMode.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
 #include <torch/csrc/autograd/autograd.h>
 
 namespace torchformer::core {
 
 bool mustRecord(std::initializer_list<at::Tensor> inputs) {
+  if (c10::impl::tls_is_dispatch_key_excluded(c10::DispatchKey::AutogradFunctionality))
+    return false;
   const bool gradientsOn = c10::GradMode::is_enabled();
   for (const auto& input : inputs) {
     if (!input.defined()) continue;
@@ -54,7 +57,7 @@ void saveSeed(torch::autograd::AutogradContext* context, const Seed& seed) {
 
 Seed savedSeed(torch::autograd::AutogradContext* context) {
   return {context->saved_data["seed"].toInt(),
-          context->saved_data["seed_slot"].toOptional<at::Tensor>().value_or(at::Tensor())};
+          orNone(context->saved_data["seed_slot"].toOptional<at::Tensor>())};
 }
 
 }  // namespace torchformer::core

@@ -13,10 +13,10 @@ namespace torchformer::core {
 
 using torch::autograd::variable_list;
 
-/// True when a call with these inputs must be recorded: gradients are on and an input wants one.
-/// Undefined tensors do not count. An input with a forward-mode tangent counts too: recording it
-/// ends in PyTorch's "jvp is not implemented" error, where not recording would drop the tangent
-/// silently.
+/// True when a call with these inputs must be recorded: gradients are on and an input wants one,
+/// and the call is not below autograd already. Undefined tensors do not count. An input with a
+/// forward-mode tangent counts too: recording it ends in PyTorch's "jvp is not implemented" error,
+/// where not recording would drop the tangent silently.
 bool mustRecord(std::initializer_list<at::Tensor> inputs);
 
 /// Gradients of `composed` (an op written with plain differentiable ops) for its `inputs`, recorded

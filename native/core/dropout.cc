@@ -53,20 +53,12 @@ at::Tensor withoutDropout(const at::Tensor& input, const at::Tensor& residual) {
 /// The formula in plain ops.
 at::Tensor reference(const at::Tensor& input, double p, const OptionalTensor& optionalResidual,
                      OptionalGenerator generator) {
-  const auto residual = optionalResidual.value_or(at::Tensor());
+  const auto residual = orNone(optionalResidual);
   checkArguments(input, p, residual, generator);
   if (p == 0.0) return withoutDropout(input, residual);
-  const auto kept = keptMask(input, p, drawSeed(generator, input));
+  const auto kept = keptMask(input, p, drawSeed(p, generator, input));
   const auto dropped = applyKept(input.to(outputType(input, residual)), kept, p);
   return residual.defined() ? residual.add(dropped) : dropped;
-}
-
-at::Tensor dropout(const at::Tensor& input, double p, const OptionalTensor& optionalResidual,
-                   OptionalGenerator generator) {
-  const auto residual = optionalResidual.value_or(at::Tensor());
-  checkArguments(input, p, residual, generator);
-  if (p == 0.0) return withoutDropout(input, residual);
-  return drop(input, p, drawSeed(generator, input), residual, outputType(input, residual));
 }
 
 struct DropoutFunction : torch::autograd::Function<DropoutFunction> {
@@ -74,8 +66,8 @@ struct DropoutFunction : torch::autograd::Function<DropoutFunction> {
                             const OptionalTensor& optionalResidual,
                             const OptionalGenerator& generator) {
     const at::AutoDispatchBelowADInplaceOrView belowAutograd;
-    const auto residual = optionalResidual.value_or(at::Tensor());
-    const auto seed = drawSeed(generator, input);
+    const auto residual = orNone(optionalResidual);
+    const auto seed = drawSeed(p, generator, input);
     context->saved_data["p"] = p;
     context->saved_data["has_residual"] = residual.defined();
     context->saved_data["input_type"] = static_cast<int64_t>(input.scalar_type());
@@ -106,29 +98,25 @@ struct DropoutFunction : torch::autograd::Function<DropoutFunction> {
   }
 };
 
-at::Tensor dropoutAutograd(const at::Tensor& input, double p, const OptionalTensor& residual,
-                           OptionalGenerator generator) {
-  const auto added = residual.value_or(at::Tensor());
-  checkArguments(input, p, added, generator);
-  // p = 0: the gradients of clone and sum are all there is to do.
-  if (p == 0.0) return withoutDropout(input, added);
-  if (mustRecord({input, added})) return DropoutFunction::apply(input, p, residual, generator);
+at::Tensor dropout(const at::Tensor& input, double p, const OptionalTensor& optionalResidual,
+                   OptionalGenerator generator) {
+  const auto residual = orNone(optionalResidual);
+  checkArguments(input, p, residual, generator);
+  // The gradients of clone and sum are all there is to do.
+  if (p == 0.0) return withoutDropout(input, residual);
+  if (mustRecord({input, residual})) {
+    return DropoutFunction::apply(input, p, optionalResidual, generator);
+  }
   const at::AutoDispatchBelowADInplaceOrView belowAutograd;
-  return dropout(input, p, residual, std::move(generator));
+  return drop(input, p, drawSeed(p, generator, input), residual, outputType(input, residual));
 }
 
 }  // namespace
 
 void registerDropout(torch::Library& library) {
-  const std::string signature =
-      "(Tensor input, float p, *, Tensor? residual=None, Generator? generator=None) -> Tensor";
-  library.def(("dropout" + signature).c_str());
-  library.def(("dropout_reference" + signature).c_str());
-  library.impl("dropout",
-               torch::dispatch(c10::DispatchKey::CompositeExplicitAutograd, TORCH_FN(dropout)));
-  library.impl("dropout", torch::dispatch(c10::DispatchKey::Autograd, TORCH_FN(dropoutAutograd)));
-  library.impl("dropout_reference",
-               torch::dispatch(c10::DispatchKey::CompositeImplicitAutograd, TORCH_FN(reference)));
+  defineOp(library, "dropout",
+           "(Tensor input, float p, *, Tensor? residual=None, Generator? generator=None) -> Tensor",
+           TORCH_FN(dropout), TORCH_FN(reference));
 }
 
 }  // namespace torchformer::core

@@ -131,15 +131,8 @@ EmbedRows rowsOf(const Lookup& lookup, const Seed& seed) {
 }
 
 at::Tensor forwardPass(const Lookup& lookup, const Seed& seed) {
-  if (!hasEmbedKernels(lookup.weight)) {
-    return composedWithSeed(lookup, /*sparseGradient=*/false, seed);
-  }
   const auto table = lookup.table.defined() ? widened(lookup.table) : at::Tensor();
   return embedForward(lookup.weight, table, rowsOf(lookup, seed)).view(outputSizes(lookup));
-}
-
-Seed seedFor(const Lookup& lookup, const OptionalGenerator& generator) {
-  return lookup.dropoutP > 0.0 ? drawSeed(generator, lookup.weight) : Seed{};
 }
 
 struct EmbedFunction : torch::autograd::Function<EmbedFunction> {
@@ -148,10 +141,8 @@ struct EmbedFunction : torch::autograd::Function<EmbedFunction> {
                             const OptionalTensor& positions, double scale, double dropoutP,
                             bool sparseGradient, const OptionalGenerator& generator) {
     const at::AutoDispatchBelowADInplaceOrView belowAutograd;
-    const Lookup lookup{
-        weight, ids,     table.value_or(at::Tensor()), positions.value_or(at::Tensor()),
-        scale,  dropoutP};
-    const auto seed = seedFor(lookup, generator);
+    const Lookup lookup{weight, ids, orNone(table), orNone(positions), scale, dropoutP};
+    const auto seed = drawSeed(dropoutP, generator, weight);
     context->save_for_backward({weight, lookup.table, ids, lookup.positions});
     context->saved_data["scale"] = scale;
     context->saved_data["dropout_p"] = dropoutP;
@@ -214,55 +205,36 @@ struct EmbedFunction : torch::autograd::Function<EmbedFunction> {
 
 at::Tensor embed(const at::Tensor& weight, const at::Tensor& ids, double scale,
                  const OptionalTensor& table, const OptionalTensor& positions, double dropoutP,
-                 bool, OptionalGenerator generator) {
-  const Lookup lookup{
-      weight, ids, table.value_or(at::Tensor()), positions.value_or(at::Tensor()), scale, dropoutP};
+                 bool sparseGradient, OptionalGenerator generator) {
+  const Lookup lookup{weight, ids, orNone(table), orNone(positions), scale, dropoutP};
   checkArguments(lookup, generator);
-  return forwardPass(lookup, seedFor(lookup, generator));
-}
-
-at::Tensor embedAutograd(const at::Tensor& weight, const at::Tensor& ids, double scale,
-                         const OptionalTensor& table, const OptionalTensor& positions,
-                         double dropoutP, bool sparseGradient, OptionalGenerator generator) {
-  if (mustRecord({weight, table.value_or(at::Tensor())})) {
-    const Lookup lookup{
-        weight, ids,     table.value_or(at::Tensor()), positions.value_or(at::Tensor()),
-        scale,  dropoutP};
-    checkArguments(lookup, generator);
-    // Differentiable as it stands.
-    if (!hasEmbedKernels(weight)) {
-      return composedWithSeed(lookup, sparseGradient, seedFor(lookup, generator));
-    }
+  // Differentiable as it stands.
+  if (!hasEmbedKernels(weight)) {
+    return composedWithSeed(lookup, sparseGradient, drawSeed(dropoutP, generator, weight));
+  }
+  if (mustRecord({weight, lookup.table})) {
     return EmbedFunction::apply(weight, table, ids, positions, scale, dropoutP, sparseGradient,
                                 generator);
   }
   const at::AutoDispatchBelowADInplaceOrView belowAutograd;
-  return embed(weight, ids, scale, table, positions, dropoutP, sparseGradient,
-               std::move(generator));
+  return forwardPass(lookup, drawSeed(dropoutP, generator, weight));
 }
 
 at::Tensor embedReference(const at::Tensor& weight, const at::Tensor& ids, double scale,
                           const OptionalTensor& table, const OptionalTensor& positions,
                           double dropoutP, bool sparseGradient, OptionalGenerator generator) {
-  const Lookup lookup{
-      weight, ids, table.value_or(at::Tensor()), positions.value_or(at::Tensor()), scale, dropoutP};
+  const Lookup lookup{weight, ids, orNone(table), orNone(positions), scale, dropoutP};
   checkArguments(lookup, generator);
-  return composedWithSeed(lookup, sparseGradient, seedFor(lookup, generator));
+  return composedWithSeed(lookup, sparseGradient, drawSeed(dropoutP, generator, weight));
 }
 
 }  // namespace
 
 void registerEmbed(torch::Library& library) {
-  const std::string signature =
-      "(Tensor weight, Tensor ids, float scale, Tensor? table=None, Tensor? positions=None, "
-      "float dropout_p=0.0, *, bool sparse_grad=False, Generator? generator=None) -> Tensor";
-  library.def(("embed" + signature).c_str());
-  library.def(("embed_reference" + signature).c_str());
-  library.impl("embed",
-               torch::dispatch(c10::DispatchKey::CompositeExplicitAutograd, TORCH_FN(embed)));
-  library.impl("embed", torch::dispatch(c10::DispatchKey::Autograd, TORCH_FN(embedAutograd)));
-  library.impl("embed_reference", torch::dispatch(c10::DispatchKey::CompositeImplicitAutograd,
-                                                  TORCH_FN(embedReference)));
+  defineOp(library, "embed",
+           "(Tensor weight, Tensor ids, float scale, Tensor? table=None, Tensor? positions=None, "
+           "float dropout_p=0.0, *, bool sparse_grad=False, Generator? generator=None) -> Tensor",
+           TORCH_FN(embed), TORCH_FN(embedReference));
 }
 
 }  // namespace torchformer::core

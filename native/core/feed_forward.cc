@@ -81,10 +81,7 @@ struct Hidden {
 FeedForwardTensors gathered(const at::Tensor& input, const at::Tensor& w1, const OptionalTensor& b1,
                             const at::Tensor& w2, const OptionalTensor& b2,
                             const OptionalTensor& w3, const OptionalTensor& b3) {
-  const auto orUndefined = [](const OptionalTensor& tensor) {
-    return tensor.value_or(at::Tensor());
-  };
-  return {input, w1, orUndefined(b1), w2, orUndefined(b2), orUndefined(w3), orUndefined(b3)};
+  return {input, w1, orNone(b1), w2, orNone(b2), orNone(w3), orNone(b3)};
 }
 
 void checkBias(const char* name, const at::Tensor& bias, const char* weightName,
@@ -142,7 +139,7 @@ FeedForwardResult forwardPass(const FeedForwardTensors& t, const Hidden& hidden,
   };
   const auto main = first(t.w1, t.b1);
   const auto gate = gated ? first(t.w3, t.b3) : at::Tensor();
-  const auto seed = hidden.dropoutP > 0.0 ? drawSeed(generator, main) : Seed{};
+  const auto seed = drawSeed(hidden.dropoutP, generator, main);
   const auto h = hiddenForward(
       hidden.activation,
       {main, gate, addsLater ? t.b1 : at::Tensor(), addsLater && gated ? t.b3 : at::Tensor()},
@@ -321,19 +318,6 @@ at::Tensor feedForward(const at::Tensor& input, const at::Tensor& w1, const Opti
                        OptionalGenerator generator) {
   const Hidden hidden{parseActivation("feed_forward", activation), dropoutP,
                       parseProducts("feed_forward", products)};
-  const auto tensors = gathered(input, w1, b1, w2, b2, w3, b3);
-  checkArguments(tensors, hidden, generator);
-  return forwardPass(tensors, hidden, generator).output;
-}
-
-at::Tensor feedForwardAutograd(const at::Tensor& input, const at::Tensor& w1,
-                               const OptionalTensor& b1, const at::Tensor& w2,
-                               const OptionalTensor& b2, double dropoutP,
-                               std::string_view activation, const OptionalTensor& w3,
-                               const OptionalTensor& b3, std::string_view products,
-                               OptionalGenerator generator) {
-  const Hidden hidden{parseActivation("feed_forward", activation), dropoutP,
-                      parseProducts("feed_forward", products)};
   const auto t = gathered(input, w1, b1, w2, b2, w3, b3);
   checkArguments(t, hidden, generator);
   if (mustRecord({t.input, t.w1, t.b1, t.w2, t.b2, t.w3, t.b3})) {
@@ -357,7 +341,7 @@ at::Tensor feedForwardReference(const at::Tensor& input, const at::Tensor& w1,
   if (dropoutP > 0.0) {
     const auto rows = asRows(input);
     kept = keptMask(at::empty({rows.size(0), w1.size(0)}, input.options()), dropoutP,
-                    drawSeed(generator, rows));
+                    drawSeed(dropoutP, generator, rows));
   }
   return composed(tensors, hidden, kept);
 }
@@ -365,20 +349,12 @@ at::Tensor feedForwardReference(const at::Tensor& input, const at::Tensor& w1,
 }  // namespace
 
 void registerFeedForward(torch::Library& library) {
-  const std::string signature =
+  defineOp(
+      library, "feed_forward",
       "(Tensor input, Tensor w_1, Tensor? b_1, Tensor w_2, Tensor? b_2, float dropout_p=0.0, *, "
       "str activation=\"relu\", Tensor? w_3=None, Tensor? b_3=None, str products=\"own\", "
-      "Generator? generator=None) "
-      "-> Tensor";
-  library.def(("feed_forward" + signature).c_str());
-  library.impl("feed_forward",
-               torch::dispatch(c10::DispatchKey::CompositeExplicitAutograd, TORCH_FN(feedForward)));
-  library.impl("feed_forward",
-               torch::dispatch(c10::DispatchKey::Autograd, TORCH_FN(feedForwardAutograd)));
-  library.def(("feed_forward_reference" + signature).c_str());
-  library.impl(
-      "feed_forward_reference",
-      torch::dispatch(c10::DispatchKey::CompositeImplicitAutograd, TORCH_FN(feedForwardReference)));
+      "Generator? generator=None) -> Tensor",
+      TORCH_FN(feedForward), TORCH_FN(feedForwardReference));
 }
 
 }  // namespace torchformer::core

@@ -49,10 +49,8 @@ at::Tensor hiddenCpu(const at::Tensor& main, const OptionalTensor& bias, const O
                      const OptionalTensor& gateBias, int64_t activationNumber, double p,
                      int64_t seed, const OptionalTensor& slot) {
   const auto activation = static_cast<Activation>(activationNumber);
-  const auto orNone = [](const OptionalTensor& tensor) { return tensor.value_or(at::Tensor()); };
   if (hasOwnLoop(activation, main.scalar_type())) {
-    biasReluDrop_(main, orNone(bias), p,
-                  static_cast<uint64_t>(slot.has_value() ? slot->item<int64_t>() : seed));
+    biasReluDrop_(main, orNone(bias), p, seedOf(seed, slot));
     return {};
   }
   const auto h = byPlainOps(activation, {main, orNone(gate), orNone(bias), orNone(gateBias)}, p,

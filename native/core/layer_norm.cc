@@ -212,18 +212,6 @@ at::Tensor layerNorm(const at::Tensor& input, const at::Tensor& scale, const at:
   if (!hasKernel(input, scale, dialect, outputType)) {
     return composedNorm(input, scale, shift, dialect.form(), outputType);
   }
-  return forwardPass(input, scale, shift, dialect, outputType).output;
-}
-
-at::Tensor layerNormAutograd(const at::Tensor& input, const at::Tensor& scale,
-                             const at::Tensor& shift, double eps, bool sampleStd, bool epsOutside,
-                             std::string_view results) {
-  const Dialect dialect{eps, sampleStd, epsOutside};
-  checkArguments(input, scale, shift, dialect);
-  const auto outputType = resultType(layerNormName, results, input);
-  if (!hasKernel(input, scale, dialect, outputType)) {
-    return composedNorm(input, scale, shift, dialect.form(), outputType);
-  }
   if (mustRecord({input, scale, shift})) {
     return LayerNormFunction::apply(input, scale, shift, dialect, outputType);
   }
@@ -243,17 +231,10 @@ at::Tensor layerNormReference(const at::Tensor& input, const at::Tensor& scale,
 }  // namespace
 
 void registerLayerNorm(torch::Library& library) {
-  const std::string signature =
-      "(Tensor input, Tensor scale, Tensor shift, float eps=1e-6, *, bool sample_std=False, "
-      "bool eps_outside=False, str results=\"own\") -> Tensor";
-  library.def(("layer_norm" + signature).c_str());
-  library.impl("layer_norm",
-               torch::dispatch(c10::DispatchKey::CompositeExplicitAutograd, TORCH_FN(layerNorm)));
-  library.impl("layer_norm",
-               torch::dispatch(c10::DispatchKey::Autograd, TORCH_FN(layerNormAutograd)));
-  library.def(("layer_norm_reference" + signature).c_str());
-  library.impl("layer_norm_reference", torch::dispatch(c10::DispatchKey::CompositeImplicitAutograd,
-                                                       TORCH_FN(layerNormReference)));
+  defineOp(library, "layer_norm",
+           "(Tensor input, Tensor scale, Tensor shift, float eps=1e-6, *, bool sample_std=False, "
+           "bool eps_outside=False, str results=\"own\") -> Tensor",
+           TORCH_FN(layerNorm), TORCH_FN(layerNormReference));
 }
 
 }  // namespace torchformer::core

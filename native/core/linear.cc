@@ -69,7 +69,7 @@ struct LinearFunction : torch::autograd::Function<LinearFunction> {
     context->saved_data["products"] = static_cast<int64_t>(products);
     context->saved_data["bias"] = bias.has_value() && bias->defined();
     context->set_materialize_grads(false);
-    return forwardPass(input, weight, bias.value_or(at::Tensor()), products);
+    return forwardPass(input, weight, orNone(bias), products);
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
@@ -108,41 +108,27 @@ struct LinearFunction : torch::autograd::Function<LinearFunction> {
 at::Tensor linear(const at::Tensor& input, const at::Tensor& weight, const OptionalTensor& bias,
                   std::string_view productsName) {
   const auto products = parseProducts("linear", productsName);
-  const auto biasOrNone = bias.value_or(at::Tensor());
-  checkArguments(input, weight, biasOrNone, products);
-  return forwardPass(input, weight, biasOrNone, products);
-}
-
-at::Tensor linearAutograd(const at::Tensor& input, const at::Tensor& weight,
-                          const OptionalTensor& bias, std::string_view productsName) {
-  if (mustRecord({input, weight, bias.value_or(at::Tensor())})) {
-    const auto products = parseProducts("linear", productsName);
-    checkArguments(input, weight, bias.value_or(at::Tensor()), products);
+  checkArguments(input, weight, orNone(bias), products);
+  if (mustRecord({input, weight, orNone(bias)})) {
     return LinearFunction::apply(input, weight, bias, products);
   }
   const at::AutoDispatchBelowADInplaceOrView belowAutograd;
-  return linear(input, weight, bias, productsName);
+  return forwardPass(input, weight, orNone(bias), products);
 }
 
 at::Tensor linearReference(const at::Tensor& input, const at::Tensor& weight,
                            const OptionalTensor& bias, std::string_view productsName) {
   const auto products = parseProducts("linear", productsName);
-  checkArguments(input, weight, bias.value_or(at::Tensor()), products);
-  return composed(input, weight, bias.value_or(at::Tensor()), products);
+  checkArguments(input, weight, orNone(bias), products);
+  return composed(input, weight, orNone(bias), products);
 }
 
 }  // namespace
 
 void registerLinear(torch::Library& library) {
-  const std::string signature =
-      "(Tensor input, Tensor weight, Tensor? bias=None, *, str products=\"own\") -> Tensor";
-  library.def(("linear" + signature).c_str());
-  library.impl("linear",
-               torch::dispatch(c10::DispatchKey::CompositeExplicitAutograd, TORCH_FN(linear)));
-  library.impl("linear", torch::dispatch(c10::DispatchKey::Autograd, TORCH_FN(linearAutograd)));
-  library.def(("linear_reference" + signature).c_str());
-  library.impl("linear_reference", torch::dispatch(c10::DispatchKey::CompositeImplicitAutograd,
-                                                   TORCH_FN(linearReference)));
+  defineOp(library, "linear",
+           "(Tensor input, Tensor weight, Tensor? bias=None, *, str products=\"own\") -> Tensor",
+           TORCH_FN(linear), TORCH_FN(linearReference));
 }
 
 }  // namespace torchformer::core

@@ -120,7 +120,7 @@ struct LinearCrossEntropyFunction : torch::autograd::Function<LinearCrossEntropy
                                const at::Tensor& weight, const OptionalTensor& bias,
                                const at::Tensor& target, const LossSettings& settings) {
     const at::AutoDispatchBelowADInplaceOrView belowAutograd;
-    const auto biasOrNone = bias.value_or(at::Tensor());
+    const auto biasOrNone = orNone(bias);
     const auto result = lossAndGradients(input, weight, biasOrNone, target, settings,
                                          {input.requires_grad(), weight.requires_grad(),
                                           biasOrNone.defined() && biasOrNone.requires_grad()});
@@ -178,34 +178,19 @@ Triple linearCrossEntropy(const at::Tensor& input, const at::Tensor& weight,
                           double labelSmoothing, double scale, std::string_view products) {
   const LossSettings settings{ignoreIndex, labelSmoothing, scale,
                               parseProducts("linear_cross_entropy", products)};
-  const auto biasOrNone = bias.value_or(at::Tensor());
+  const auto biasOrNone = orNone(bias);
   checkArguments(input, weight, biasOrNone, target, settings);
   checkTargets(target, weight.size(0), ignoreIndex);
-  if (!hasLossKernels(input))
+  // Differentiable as it stands.
+  if (!hasLossKernels(input)) {
     return toTriple(composed(input, weight, biasOrNone, target, settings));
-  const auto result = lossAndGradients(input, weight, biasOrNone, target, settings, {});
-  return {result.loss, result.tokenLosses, result.correct};
-}
-
-Triple linearCrossEntropyAutograd(const at::Tensor& input, const at::Tensor& weight,
-                                  const OptionalTensor& bias, const at::Tensor& target,
-                                  int64_t ignoreIndex, double labelSmoothing, double scale,
-                                  std::string_view products) {
-  const auto biasOrNone = bias.value_or(at::Tensor());
+  }
   if (mustRecord({input, weight, biasOrNone})) {
-    const LossSettings settings{ignoreIndex, labelSmoothing, scale,
-                                parseProducts("linear_cross_entropy", products)};
-    checkArguments(input, weight, biasOrNone, target, settings);
-    checkTargets(target, weight.size(0), ignoreIndex);
-    // Differentiable as it stands.
-    if (!hasLossKernels(input)) {
-      return toTriple(composed(input, weight, biasOrNone, target, settings));
-    }
     return toTriple(LinearCrossEntropyFunction::apply(input, weight, bias, target, settings));
   }
   const at::AutoDispatchBelowADInplaceOrView belowAutograd;
-  return linearCrossEntropy(input, weight, bias, target, ignoreIndex, labelSmoothing, scale,
-                            products);
+  const auto result = lossAndGradients(input, weight, biasOrNone, target, settings, {});
+  return {result.loss, result.tokenLosses, result.correct};
 }
 
 Triple linearCrossEntropyReference(const at::Tensor& input, const at::Tensor& weight,
@@ -214,7 +199,7 @@ Triple linearCrossEntropyReference(const at::Tensor& input, const at::Tensor& we
                                    std::string_view products) {
   const LossSettings settings{ignoreIndex, labelSmoothing, scale,
                               parseProducts("linear_cross_entropy", products)};
-  const auto biasOrNone = bias.value_or(at::Tensor());
+  const auto biasOrNone = orNone(bias);
   checkArguments(input, weight, biasOrNone, target, settings);
   return toTriple(composed(input, weight, biasOrNone, target, settings));
 }
@@ -222,19 +207,11 @@ Triple linearCrossEntropyReference(const at::Tensor& input, const at::Tensor& we
 }  // namespace
 
 void registerLinearCrossEntropy(torch::Library& library) {
-  const std::string signature =
-      "(Tensor input, Tensor weight, Tensor? bias, Tensor target, int ignore_index=-100, "
-      "float label_smoothing=0.0, float scale=1.0, *, str products=\"own\") -> (Tensor, Tensor, "
-      "Tensor)";
-  library.def(("linear_cross_entropy" + signature).c_str());
-  library.impl("linear_cross_entropy", torch::dispatch(c10::DispatchKey::CompositeExplicitAutograd,
-                                                       TORCH_FN(linearCrossEntropy)));
-  library.impl("linear_cross_entropy",
-               torch::dispatch(c10::DispatchKey::Autograd, TORCH_FN(linearCrossEntropyAutograd)));
-  library.def(("linear_cross_entropy_reference" + signature).c_str());
-  library.impl("linear_cross_entropy_reference",
-               torch::dispatch(c10::DispatchKey::CompositeImplicitAutograd,
-                               TORCH_FN(linearCrossEntropyReference)));
+  defineOp(library, "linear_cross_entropy",
+           "(Tensor input, Tensor weight, Tensor? bias, Tensor target, int ignore_index=-100, "
+           "float label_smoothing=0.0, float scale=1.0, *, str products=\"own\") -> "
+           "(Tensor, Tensor, Tensor)",
+           TORCH_FN(linearCrossEntropy), TORCH_FN(linearCrossEntropyReference));
 }
 
 }  // namespace torchformer::core

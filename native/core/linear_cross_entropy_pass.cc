@@ -166,7 +166,7 @@ Six passMeta(const at::Tensor& input, const at::Tensor& weight, const OptionalTe
           at::empty({}, options.dtype(at::kLong)),
           like(wantsInput, input),
           like(wantsWeight, weight),
-          like(wantsBias, bias.value_or(at::Tensor()))};
+          like(wantsBias, orNone(bias))};
 }
 
 }  // namespace
@@ -177,9 +177,9 @@ LossAndGradients lossAndGradients(const at::Tensor& input, const at::Tensor& wei
                                   const at::Tensor& bias, const at::Tensor& target,
                                   const LossSettings& settings, const LossGradientsWanted& wanted) {
   const auto [loss, tokenLosses, correct, gradInput, gradWeight, gradBias] =
-      passOp()(input, weight, bias.defined() ? OptionalTensor(bias) : std::nullopt, target,
-               settings.ignoreIndex, settings.labelSmoothing, settings.scale,
-               static_cast<int64_t>(settings.products), wanted.input, wanted.weight, wanted.bias);
+      passOp()(input, weight, optional(bias), target, settings.ignoreIndex, settings.labelSmoothing,
+               settings.scale, static_cast<int64_t>(settings.products), wanted.input, wanted.weight,
+               wanted.bias);
   return {loss, tokenLosses, correct, gradInput, gradWeight, gradBias};
 }
 

@@ -61,10 +61,6 @@ const DeviceOp<SumBackwardSignature>& sumBackwardOp() {
   return op;
 }
 
-at::ScalarType statisticsType(const at::Tensor& input) {
-  return input.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
-}
-
 // ---- CPU --------------------------------------------------------------------------------------
 
 Three forwardCpu(const at::Tensor& input, const at::Tensor& scale, const OptionalTensor& shift,
@@ -95,7 +91,7 @@ Four sumForwardCpu(const at::Tensor& input, double p, int64_t seed, const Option
                    const at::Tensor& residual, const at::Tensor& scale, const OptionalTensor& shift,
                    double eps, bool sampleStd, bool epsOutside, bool centred,
                    at::ScalarType outputType) {
-  const Seed givenSeed{seed, slot.value_or(at::Tensor())};
+  const Seed givenSeed{seed, orNone(slot)};
   const auto sum =
       p == 0.0 ? residual.add(input) : drop(input, p, givenSeed, residual, residual.scalar_type());
   const auto [output, mean, std] =
@@ -111,7 +107,7 @@ Four sumBackwardCpu(const at::Tensor& gradOutput, const OptionalTensor& gradSum,
   const auto [gradient, gradScale, gradShift] =
       backwardCpu(gradOutput, sum, scale, mean, std, gradSum, eps, sampleStd, epsOutside, centred,
                   /*wantsInput=*/true, wantsParameters);
-  const Seed givenSeed{seed, slot.value_or(at::Tensor())};
+  const Seed givenSeed{seed, orNone(slot)};
   const auto dropped =
       p == 0.0 ? gradient.to(inputType) : drop(gradient, p, givenSeed, {}, inputType);
   return {dropped, gradient, gradScale, gradShift};

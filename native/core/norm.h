@@ -3,25 +3,13 @@
 #include <ATen/core/Tensor.h>
 #include <torch/library.h>
 
-#include <optional>
-
+#include "norm_form.h"
 #include "seed.h"
 
 // Norms over rows, forward and backward, on the device that the tensors are on. Formulas:
 // layer_norm.cc and rms_norm.cc.
 
 namespace torchformer::core {
-
-/// Which norm.
-struct NormForm {
-  double eps;
-  /// The statistics divide by n - 1 instead of n.
-  bool sampleStd = false;
-  /// eps is added to the standard deviation, not to the variance.
-  bool epsOutside = false;
-  /// Without it the mean is taken as 0, and the deviation from it is the root mean square.
-  bool centred = true;
-};
 
 struct NormResult {
   at::Tensor output;  // [..., D] in the dtype asked for

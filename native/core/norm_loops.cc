@@ -17,25 +17,6 @@ namespace {
 /// Elements below which a second thread costs more than it gains.
 constexpr int64_t grain = 8192;
 
-/// The numbers that every row of one call needs.
-template <typename T>
-struct RowForm {
-  int64_t features;
-  T eps;
-  T divisor;  // of the squares: n or n - 1
-  bool epsOutside;
-  bool centred;
-
-  RowForm(const NormForm& form, int64_t size)
-      : features(size),
-        eps(static_cast<T>(form.eps)),
-        divisor(static_cast<T>(form.sampleStd ? size - 1 : size)),
-        epsOutside(form.epsOutside),
-        centred(form.centred) {}
-
-  TF_INLINE T spreadOf(T std) const { return epsOutside ? std + eps : std::sqrt(std * std + eps); }
-};
-
 template <typename T>
 struct Statistics {
   T mean;

@@ -17,4 +17,7 @@ inline OptionalTensor optional(const at::Tensor& tensor) {
   return tensor.defined() ? OptionalTensor(tensor) : std::nullopt;
 }
 
+/// An undefined tensor for none.
+inline at::Tensor orNone(const OptionalTensor& tensor) { return tensor.value_or(at::Tensor()); }
+
 }  // namespace torchformer::core

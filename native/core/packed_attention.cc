@@ -381,8 +381,7 @@ struct PackedAttentionFunction : torch::autograd::Function<PackedAttentionFuncti
 };
 
 uint64_t seedNumber(double dropoutP, const OptionalGenerator& generator, const at::Tensor& query) {
-  if (dropoutP == 0.0) return 0;
-  const auto seed = drawSeed(generator, query);
+  const auto seed = drawSeed(dropoutP, generator, query);
   return seedOf(seed.number, seed.optionalSlot());
 }
 
@@ -393,32 +392,16 @@ at::Tensor packedAttention(const at::Tensor& query, const at::Tensor& key, const
   const Packed t{query, key, value, queryOffsets, keyOffsets, longestQuery, longestKey};
   checkArguments(t, heads, causal, dropoutP, generator);
   if (query.is_meta()) return at::empty_like(query, at::MemoryFormat::Contiguous);
-  if (runsOnGpu(t)) return onGpu(t, heads, causal, dropoutP);
-  const auto settings =
-      settingsOf(t, heads, causal, dropoutP, seedNumber(dropoutP, generator, query));
-  return query.is_cpu() ? forwardPass(t, settings).output : composed(t, settings);
-}
-
-at::Tensor packedAttentionAutograd(const at::Tensor& query, const at::Tensor& key,
-                                   const at::Tensor& value, const at::Tensor& queryOffsets,
-                                   const at::Tensor& keyOffsets, int64_t heads, bool causal,
-                                   double dropoutP, int64_t longestQuery, int64_t longestKey,
-                                   OptionalGenerator generator) {
-  const Packed t{query, key, value, queryOffsets, keyOffsets, longestQuery, longestKey};
   // libtorch's kernels have gradients of their own.
-  if (query.is_cuda()) {
-    return packedAttention(query, key, value, queryOffsets, keyOffsets, heads, causal, dropoutP,
-                           longestQuery, longestKey, std::move(generator));
-  }
-  if (mustRecord({query, key, value}) && query.is_cpu()) {
-    checkArguments(t, heads, causal, dropoutP, generator);
-    return PackedAttentionFunction::apply(
-        query, key, value, queryOffsets, keyOffsets,
-        settingsOf(t, heads, causal, dropoutP, seedNumber(dropoutP, generator, query)));
+  if (runsOnGpu(t)) return onGpu(t, heads, causal, dropoutP);
+  const auto seed = seedNumber(dropoutP, generator, query);
+  const auto settings = settingsOf(t, heads, causal, dropoutP, seed);
+  if (!query.is_cpu()) return composed(t, settings);
+  if (mustRecord({query, key, value})) {
+    return PackedAttentionFunction::apply(query, key, value, queryOffsets, keyOffsets, settings);
   }
   const at::AutoDispatchBelowADInplaceOrView belowAutograd;
-  return packedAttention(query, key, value, queryOffsets, keyOffsets, heads, causal, dropoutP,
-                         longestQuery, longestKey, std::move(generator));
+  return forwardPass(t, settings).output;
 }
 
 at::Tensor packedAttentionReference(const at::Tensor& query, const at::Tensor& key,
@@ -435,19 +418,11 @@ at::Tensor packedAttentionReference(const at::Tensor& query, const at::Tensor& k
 }  // namespace
 
 void registerPackedAttention(torch::Library& library) {
-  const std::string signature =
-      "(Tensor query, Tensor key, Tensor value, Tensor query_offsets, Tensor key_offsets, "
-      "int heads, bool causal=False, float dropout_p=0.0, *, int longest_query=-1, "
-      "int longest_key=-1, Generator? generator=None) -> Tensor";
-  library.def(("packed_attention" + signature).c_str());
-  library.impl("packed_attention", torch::dispatch(c10::DispatchKey::CompositeExplicitAutograd,
-                                                   TORCH_FN(packedAttention)));
-  library.impl("packed_attention",
-               torch::dispatch(c10::DispatchKey::Autograd, TORCH_FN(packedAttentionAutograd)));
-  library.def(("packed_attention_reference" + signature).c_str());
-  library.impl("packed_attention_reference",
-               torch::dispatch(c10::DispatchKey::CompositeImplicitAutograd,
-                               TORCH_FN(packedAttentionReference)));
+  defineOp(library, "packed_attention",
+           "(Tensor query, Tensor key, Tensor value, Tensor query_offsets, Tensor key_offsets, "
+           "int heads, bool causal=False, float dropout_p=0.0, *, int longest_query=-1, "
+           "int longest_key=-1, Generator? generator=None) -> Tensor",
+           TORCH_FN(packedAttention), TORCH_FN(packedAttentionReference));
 }
 
 }  // namespace torchformer::core

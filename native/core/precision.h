@@ -10,6 +10,11 @@ inline bool isHalf(at::ScalarType dtype) { return dtype == at::kHalf || dtype ==
 
 inline bool isHalf(const at::Tensor& tensor) { return isHalf(tensor.scalar_type()); }
 
+/// The dtype of statistics over a row: float32, or float64 for float64 rows.
+inline at::ScalarType statisticsType(const at::Tensor& rows) {
+  return rows.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
+}
+
 /// The tensor in the precision that statistics over a row are computed in: float16 and bfloat16 as
 /// float32, others as they are (no copy).
 inline at::Tensor widened(const at::Tensor& tensor) {

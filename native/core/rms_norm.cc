@@ -95,15 +95,6 @@ at::Tensor rmsNorm(const at::Tensor& input, const at::Tensor& scale, double eps,
   const auto outputType = resultType(rmsNormName, results, input);
   if (!hasNormKernels(input))
     return composedNorm(input, scale, /*shift=*/{}, formOf(eps), outputType);
-  return normForward(input, scale, /*shift=*/{}, formOf(eps), outputType).output;
-}
-
-at::Tensor rmsNormAutograd(const at::Tensor& input, const at::Tensor& scale, double eps,
-                           std::string_view results) {
-  checkArguments(input, scale, eps);
-  const auto outputType = resultType(rmsNormName, results, input);
-  if (!hasNormKernels(input))
-    return composedNorm(input, scale, /*shift=*/{}, formOf(eps), outputType);
   if (mustRecord({input, scale})) return RmsNormFunction::apply(input, scale, eps, outputType);
   const at::AutoDispatchBelowADInplaceOrView belowAutograd;
   return normForward(input, scale, /*shift=*/{}, formOf(eps), outputType).output;
@@ -119,15 +110,9 @@ at::Tensor rmsNormReference(const at::Tensor& input, const at::Tensor& scale, do
 }  // namespace
 
 void registerRmsNorm(torch::Library& library) {
-  const std::string signature =
-      "(Tensor input, Tensor scale, float eps=1e-6, *, str results=\"own\") -> Tensor";
-  library.def(("rms_norm" + signature).c_str());
-  library.impl("rms_norm",
-               torch::dispatch(c10::DispatchKey::CompositeExplicitAutograd, TORCH_FN(rmsNorm)));
-  library.impl("rms_norm", torch::dispatch(c10::DispatchKey::Autograd, TORCH_FN(rmsNormAutograd)));
-  library.def(("rms_norm_reference" + signature).c_str());
-  library.impl("rms_norm_reference", torch::dispatch(c10::DispatchKey::CompositeImplicitAutograd,
-                                                     TORCH_FN(rmsNormReference)));
+  defineOp(library, "rms_norm",
+           "(Tensor input, Tensor scale, float eps=1e-6, *, str results=\"own\") -> Tensor",
+           TORCH_FN(rmsNorm), TORCH_FN(rmsNormReference));
 }
 
 }  // namespace torchformer::core

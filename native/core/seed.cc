@@ -18,14 +18,14 @@ struct Slots {
 
 thread_local Slots slots;
 
-uint64_t drawNumber(const std::optional<at::Generator>& generator) {
+uint64_t drawNumber(const OptionalGenerator& generator) {
   auto* source = at::get_generator_or_default<at::CPUGeneratorImpl>(
       generator, at::detail::getDefaultCPUGenerator());
   const std::lock_guard<std::mutex> lock(source->mutex_);
   return source->random64();
 }
 
-at::Tensor drawSeeds(int64_t count, std::optional<at::Generator> generator) {
+at::Tensor drawSeeds(int64_t count, OptionalGenerator generator) {
   TF_CHECK(ERR_ARGUMENT, count >= 0, "draw_seeds: count must be at least 0, got ", count);
   const auto seeds = at::empty({count}, at::TensorOptions().dtype(at::kLong));
   auto* numbers = seeds.mutable_data_ptr<int64_t>();
@@ -33,8 +33,8 @@ at::Tensor drawSeeds(int64_t count, std::optional<at::Generator> generator) {
   return seeds;
 }
 
-int64_t seedSlots(const std::optional<at::Tensor>& given) {
-  const auto tensor = given.value_or(at::Tensor());
+int64_t seedSlots(const OptionalTensor& given) {
+  const auto tensor = orNone(given);
   TF_CHECK(ERR_ARGUMENT,
            !tensor.defined() ||
                (tensor.scalar_type() == at::kLong && tensor.dim() == 1 && tensor.is_contiguous()),
@@ -44,7 +44,8 @@ int64_t seedSlots(const std::optional<at::Tensor>& given) {
 
 }  // namespace
 
-Seed drawSeed(const std::optional<at::Generator>& generator, const at::Tensor& like) {
+Seed drawSeed(double p, const OptionalGenerator& generator, const at::Tensor& like) {
+  if (p == 0.0) return {};
   if (slots.tensor.defined() && slots.tensor.device() == like.device()) {
     TF_CHECK(ERR_ARGUMENT, slots.used < slots.tensor.size(0), "this graph draws more than the ",
              slots.tensor.size(0), " seeds that there are slots for");

@@ -25,10 +25,11 @@ inline uint64_t seedOf(int64_t number, const OptionalTensor& slot) {
   return static_cast<uint64_t>(slot.has_value() ? slot->item<int64_t>() : number);
 }
 
-/// One 64-bit number from `generator`, a CPU one, else from the CPU's default generator. The same
-/// for all devices: a seeded run drops the same elements everywhere, and no device has to be waited
-/// for. While seeds come from slots (see useSeedSlots), the next slot.
-Seed drawSeed(const OptionalGenerator& generator, const at::Tensor& like);
+/// For a dropout with probability `p` one 64-bit number from `generator`, a CPU one, else from the
+/// CPU's default generator; nothing is drawn for p = 0. The same for all devices: a seeded run
+/// drops the same elements everywhere, and no device has to be waited for. While seeds come from
+/// slots (see useSeedSlots), the next slot.
+Seed drawSeed(double p, const OptionalGenerator& generator, const at::Tensor& like);
 
 /// From here on drawSeed of this thread hands out the elements of `slots`, int64 [n], one after the
 /// other; undefined: generators again.

@@ -40,7 +40,7 @@ at::Tensor hidden(const at::Tensor& main, const OptionalTensor& mainBias,
   const auto [rows, columns] = rowSizes(main);
   check("feed_forward",
         launchHiddenLayer(
-            {kind, elementOf(type), mutableDataOf(main), mutableDataOf(gate.value_or(at::Tensor())),
+            {kind, elementOf(type), mutableDataOf(main), mutableDataOf(core::orNone(gate)),
              mutableDataOf(output), dataOf(mainBiases), dataOf(gateBiases), elementOf(biasType),
              rows, columns, core::closedValue, droppingOf(p, seed, slot)},
             currentStream(main.device())));

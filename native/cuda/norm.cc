@@ -16,11 +16,9 @@ namespace {
 using Three = std::tuple<at::Tensor, at::Tensor, at::Tensor>;
 using Four = std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor>;
 
-constexpr auto normName = "norm";
+using core::statisticsType;
 
-at::ScalarType statisticsType(const at::Tensor& input) {
-  return input.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
-}
+constexpr auto normName = "norm";
 
 /// Scale or shift as the kernels take it: short, so widened here, and dense.
 at::Tensor parameter(const OptionalTensor& tensor, at::ScalarType type) {

@@ -31,23 +31,7 @@ constexpr int64_t mostRegisterColumns = 1024;
 constexpr int64_t mostPartialRows = 512;
 constexpr int stripeRows = 8;
 
-template <typename C>
-struct Form {
-  C eps;
-  C count;
-  C divisor;  // of the squares: n or n - 1
-  bool epsOutside;
-  bool centred;
-
-  Form(const NormForm& form, int64_t columns)
-      : eps(static_cast<C>(form.eps)),
-        count(static_cast<C>(columns)),
-        divisor(static_cast<C>(form.sampleStd ? columns - 1 : columns)),
-        epsOutside(form.epsOutside),
-        centred(form.centred) {}
-
-  TF_DEVICE C spread(C std) const { return epsOutside ? std + eps : sqrt(std * std + eps); }
-};
+using core::RowForm;
 
 template <typename C>
 struct Affine {
@@ -108,7 +92,7 @@ struct DroppedSums {
 
 template <typename Rows, typename C, typename Out, int Threads, int Width>
 __global__ void normForward(Rows all, Affine<C> affine, Out* output, C* means, C* stds,
-                            int64_t rows, int64_t columns, Form<C> form) {
+                            int64_t rows, int64_t columns, RowForm<C> form) {
   const int64_t index =
       Threads == warpSize_ ? int64_t{blockIdx.x} * rowsPerBlock + threadIdx.y : blockIdx.x;
   if (index >= rows) return;
@@ -134,7 +118,7 @@ __global__ void normForward(Rows all, Affine<C> affine, Out* output, C* means, C
   squares = Group::sum(squares);
   squares += squares - squares;  // infinite: NaN
   const C std = sqrt(squares / form.divisor);
-  const C reciprocal = C(1) / form.spread(std);
+  const C reciprocal = C(1) / form.spreadOf(std);
 
   for (int64_t column = begin; column < columns; column += step) {
     const auto x = row.again(column);
@@ -177,13 +161,13 @@ struct BackwardRows {
   const In* gradSum;
   In* gradInput;
   int64_t columns;
-  Form<C> form;
+  RowForm<C> form;
 
   /// By the `Threads` threads of a group.
   template <int Threads, int Width>
   TF_DEVICE RowStatistics<C> statistics(int64_t row) const {
     const C deviation = std[row];
-    RowStatistics<C> found{mean[row], C(1) / form.spread(deviation), 0, 0};
+    RowStatistics<C> found{mean[row], C(1) / form.spreadOf(deviation), 0, 0};
     C sumU = 0;
     C sumUz = 0;
     constexpr int64_t step = int64_t{Threads} * Width;
@@ -340,7 +324,8 @@ __global__ void normColumnSums(BackwardRows<C, In, Grad> all, C* scalePartials, 
          row += int64_t{gridDim.y} * stripeRows) {
       const auto place = row * all.columns + column;
       const C dy = widened(all.gradOutput[place]);
-      scaleSum += dy * (widened(all.input[place]) - all.mean[row]) / all.form.spread(all.std[row]);
+      scaleSum +=
+          dy * (widened(all.input[place]) - all.mean[row]) / all.form.spreadOf(all.std[row]);
       shiftSum += dy;
     }
   }
@@ -387,7 +372,7 @@ void forwardOf(const NormForwardArguments& a, const Rows& all, void* stream) {
   auto* output = static_cast<Out*>(a.output);
   auto* mean = static_cast<C*>(a.mean);
   auto* std = static_cast<C*>(a.std);
-  const Form<C> form(a.form, a.columns);
+  const RowForm<C> form(a.form, a.columns);
   if (a.columns <= 2048) {
     TF_LAUNCH((normForward<Rows, C, Out, warpSize_, Width>), dim3(blocksFor(a.rows, rowsPerBlock)),
               dim3(warpSize_, rowsPerBlock), stream, all, affine, output, mean, std, a.rows,
@@ -435,15 +420,12 @@ void backwardLong(const NormBackwardArguments& a, const BackwardRows<C, In, Grad
 template <typename In, typename Grad, typename Dropped>
 void backwardOf(const NormBackwardArguments& a, const Dropped& dropped, void* stream) {
   using C = Compute<In>;
-  const BackwardRows<C, In, Grad> all{static_cast<const Grad*>(a.gradOutput),
-                                      static_cast<const In*>(a.input),
-                                      static_cast<const C*>(a.scale),
-                                      static_cast<const C*>(a.mean),
-                                      static_cast<const C*>(a.std),
-                                      static_cast<const In*>(a.gradSum),
-                                      static_cast<In*>(a.gradInput),
-                                      a.columns,
-                                      Form<C>(a.form, a.columns)};
+  const BackwardRows<C, In, Grad> all{
+      static_cast<const Grad*>(a.gradOutput), static_cast<const In*>(a.input),
+      static_cast<const C*>(a.scale),         static_cast<const C*>(a.mean),
+      static_cast<const C*>(a.std),           static_cast<const In*>(a.gradSum),
+      static_cast<In*>(a.gradInput),          a.columns,
+      RowForm<C>(a.form, a.columns)};
   const bool isWide = fitsWidth<4>(a.columns, a.gradOutput, a.input, a.scale, a.gradSum,
                                    a.gradInput, a.gradDropped);
   // Short rows that cannot be read four at once are rare.

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "../core/norm_form.h"
 #include "dropping.h"
 #include "element.h"
 
@@ -10,13 +11,7 @@
 
 namespace torchformer::cuda {
 
-/// Which norm; the formulas are in core/layer_norm.cc and core/rms_norm.cc.
-struct NormForm {
-  double eps;
-  bool sampleStd;
-  bool epsOutside;
-  bool centred;
-};
+using core::NormForm;
 
 /// Of a row's statistics, scale and shift: float, or double for float64 rows.
 struct NormForwardArguments {

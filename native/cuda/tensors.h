@@ -4,6 +4,7 @@
 #include <torch/library.h>
 
 #include "core/optional.h"
+#include "core/precision.h"
 #include "dropping.h"
 #include "element.h"
 

@@ -59,7 +59,7 @@ def without_gradients_nothing_is_recorded_and_the_bits_are_the_same():
     for (name, call), (_, plain) in zip(calls(), calls(grad=False)):
         torch.manual_seed(1)
         recorded = call()
-        for guard in (torch.no_grad, torch.inference_mode):
+        for guard in (torch.no_grad, torch.inference_mode, torch._C._AutoDispatchBelowAutograd):
             torch.manual_seed(1)
             with guard():
                 output = call()
