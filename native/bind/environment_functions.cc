@@ -6,7 +6,7 @@
 
 #include <new>
 
-#include "core/product.h"
+#include "core/support/product.h"
 #include "environment.h"
 #include "environment_functions.h"
 #include "errors.h"

@@ -1,4 +1,4 @@
-#include "register.h"
+#include "core/register.h"
 
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <dlfcn.h>
@@ -6,14 +6,14 @@
 #include <memory>
 #include <string>
 
-#include "check.h"
-#include "device_op.h"
-#include "dropping.h"
-#include "embed_rows.h"
-#include "hidden_layer.h"
-#include "linear_cross_entropy_pass.h"
-#include "norm.h"
-#include "ops.h"
+#include "core/device/activation_dropout.h"
+#include "core/device/device_op.h"
+#include "core/device/dropout.h"
+#include "core/device/embed.h"
+#include "core/device/linear_cross_entropy.h"
+#include "core/device/norm.h"
+#include "core/ops/ops.h"
+#include "core/support/check.h"
 
 namespace torchformer::core {
 

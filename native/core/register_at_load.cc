@@ -2,7 +2,7 @@
 // is what Python's torch.ops.load_library and plain C++ programs expect. The addon calls
 // registerOps() itself, where it can catch.
 
-#include "register.h"
+#include "core/register.h"
 
 namespace {
 

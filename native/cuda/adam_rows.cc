@@ -1,4 +1,4 @@
-// The device op of core/adam_rows.cc on CUDA.
+// The device op of core/ops/adam_rows.cc on CUDA.
 
 #include <ATen/ops/sort.h>
 #include <c10/core/DeviceGuard.h>

@@ -1,4 +1,4 @@
-// Adam for the rows of a table that a gradient has reached so far (formula: core/adam_rows.cc).
+// Adam for the rows of a table that a gradient has reached so far (formula: core/ops/adam_rows.cc).
 //
 // A warp has one row of the table. It finds the row's entries in the sorted ids, adds them up in
 // their order, so that every run gives the same bits, and leaves the row alone when it has neither

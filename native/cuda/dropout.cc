@@ -1,4 +1,4 @@
-// The device ops of core/dropping.cc on CUDA.
+// The device ops of core/device/dropout.cc on CUDA.
 
 #include <ATen/ops/empty.h>
 #include <c10/core/DeviceGuard.h>

@@ -1,4 +1,4 @@
-// Dropout, alone or added to a residual (formula: core/dropout.cc), and its mask.
+// Dropout, alone or added to a residual (formula: core/ops/dropout.cc), and its mask.
 
 #include "dropout_kernel.h"
 

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "dropping.h"
+#include "dropout_in_kernels.h"
 #include "element.h"
 
 namespace torchformer::cuda {

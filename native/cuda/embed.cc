@@ -1,4 +1,4 @@
-// The device ops of core/embed_rows.cc on CUDA.
+// The device ops of core/device/embed.cc on CUDA.
 
 #include <ATen/ops/empty.h>
 #include <c10/core/DeviceGuard.h>

@@ -1,4 +1,4 @@
-// Rows of an embedding table with rows of a position table (formulas: core/embed.cc).
+// Rows of an embedding table with rows of a position table (formulas: core/ops/embed.cc).
 //
 // Ids come from a GPU's memory, where nobody has checked them: each is compared with its table's
 // size before it is used.

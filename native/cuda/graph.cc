@@ -13,7 +13,7 @@
 #include <memory>
 #include <mutex>
 
-#include "core/check.h"
+#include "core/support/check.h"
 #include "graph.h"
 
 namespace torchformer::cuda {

@@ -1,4 +1,4 @@
-// The device op of core/linear_cross_entropy_pass.cc on CUDA.
+// The device op of core/device/linear_cross_entropy.cc on CUDA.
 //
 // Logits exist for as many rows at a time as fit into `bufferBytes`. From one row of them to the
 // next are multiples of 64 places, and with half types, whose weight is often a rounded copy
@@ -16,8 +16,8 @@
 #include <optional>
 #include <tuple>
 
-#include "core/precision.h"
-#include "core/product.h"
+#include "core/support/precision.h"
+#include "core/support/product.h"
 #include "linear_cross_entropy_kernel.h"
 #include "tensors.h"
 

@@ -1,4 +1,4 @@
-// Softmax, loss and gradient of rows of logits (formulas: core/linear_cross_entropy.cc).
+// Softmax, loss and gradient of rows of logits (formulas: core/ops/linear_cross_entropy.cc).
 //
 // A block has one row, which is as long as the vocabulary, and reads it twice: once for the highest
 //   logit and the sum of the exponentials, in one pass, by scaling the sum whenever a higher logit

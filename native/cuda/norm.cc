@@ -1,4 +1,4 @@
-// The device ops of core/norm.cc on CUDA.
+// The device ops of core/device/norm.cc on CUDA.
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>

@@ -1,5 +1,5 @@
-// Norms over rows, forward and backward (formulas: core/layer_norm.cc, core/rms_norm.cc), alone and
-// behind a dropped residual sum.
+// Norms over rows, forward and backward (formulas: core/ops/layer_norm.cc, core/ops/rms_norm.cc),
+// alone and behind a dropped residual sum.
 //
 // Forward: a warp, or for long rows a block, has one row. The row is read from memory once; the
 //   later passes find it in the first-level cache.

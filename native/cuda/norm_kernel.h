@@ -2,8 +2,8 @@
 
 #include <cstdint>
 
-#include "../core/norm_form.h"
-#include "dropping.h"
+#include "../core/support/norm_form.h"
+#include "dropout_in_kernels.h"
 #include "element.h"
 
 // Launchers of the norm kernels. Pointers are device memory of dense rows [rows, columns]; all is

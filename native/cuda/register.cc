@@ -1,7 +1,7 @@
 // Registers our CUDA kernels when the library is opened. It is opened after libtorch_cuda and after
 // the ops were registered (by the addon, or by libtorchformer_core.so).
 
-#include "core/device_op.h"
+#include "core/device/device_op.h"
 #include "graph.h"
 #include "tensors.h"
 

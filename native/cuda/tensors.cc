@@ -3,7 +3,7 @@
 #include <c10/core/Stream.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 
-#include "core/check.h"
+#include "core/support/check.h"
 
 namespace torchformer::cuda {
 

@@ -3,9 +3,9 @@
 #include <ATen/core/Tensor.h>
 #include <torch/library.h>
 
-#include "core/optional.h"
-#include "core/precision.h"
-#include "dropping.h"
+#include "core/support/optional.h"
+#include "core/support/precision.h"
+#include "dropout_in_kernels.h"
 #include "element.h"
 
 // From tensors to what launchers take.
@@ -14,8 +14,8 @@ namespace torchformer::cuda {
 
 using core::OptionalTensor;
 
-/// Registers kernels of the device ops (core/device_op.h): for CUDA, or in the emulated build for
-/// the CPU in place of the usual ones.
+/// Registers kernels of the device ops (core/device/device_op.h): for CUDA, or in the emulated
+/// build for the CPU in place of the usual ones.
 void registerAdamRows(torch::Library& library);
 void registerDropout(torch::Library& library);
 void registerEmbed(torch::Library& library);

@@ -1,6 +1,6 @@
 """What the checks of emulated CUDA kernels share.
 
-A device op (native/core/device_op.h) is called with the CPU's own kernel, then the library with the
+A device op (native/core/device/device_op.h) is called with the CPU's own kernel, then the library with the
 emulated CUDA kernels is opened, which takes the CPU's place, and the op is called again with the
 same arguments.
 """

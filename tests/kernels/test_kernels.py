@@ -13,10 +13,10 @@ import torch
 
 from support import LIBRARIES, cases, difference, expectations, results
 
-import adam_rows_cases  # noqa: F401  (importing a file adds its cases)
+import activation_dropout_cases  # noqa: F401  (importing a file adds its cases)
+import adam_rows_cases  # noqa: F401
 import dropout_cases  # noqa: F401
 import embed_cases  # noqa: F401
-import hidden_layer_cases  # noqa: F401
 import linear_cross_entropy_cases  # noqa: F401
 import norm_cases  # noqa: F401
 

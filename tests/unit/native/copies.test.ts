@@ -1,5 +1,5 @@
 /**
- * Loops of native/core are compiled for several sets of instructions (native/core/simd.h). Nothing
+ * Loops of native/core are compiled for several sets of instructions (native/core/loops/simd.h). Nothing
  * fails when the wrong copy runs, it is five times slower: so its rounding is looked at.
  */
 import { callTensor, manualSeed, noGrad, ones, randn, zeros } from 'torchformer';

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+
+#include "core/support/inline.h"
+
+// Loops over rows that the compiler turns into vector instructions.
+//
+// The package is built once for all x86-64 processors. A function marked TF_VECTORIZED is compiled
+// several times, for plain x86-64, for AVX2 and for AVX-512, and the loader picks the copy that
+// fits the processor. The copies are for levels of x86-64, which stand for sets of instructions:
+// `arch=haswell` would be picked on processors that are Haswells alone. What such a function calls
+// has to be inlined into it (TF_INLINE), else the call would go to a copy for plain x86-64. Sums in
+// such loops need `#pragma omp simd reduction`, which allows the compiler another order of
+// additions.
+
+#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__linux__)
+#define TF_VECTORIZED __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#else
+#define TF_VECTORIZED
+#endif
+
+#define TF_INLINE_LAMBDA __attribute__((always_inline))
+
+namespace torchformer::core {
+
+/// exp(x) within 2 units in the last place, 0 below -87.3; without a branch, so that loops with it
+/// are vectorized. Cody and Waite's reduction to |r| <= ln(2)/2, then a polynomial.
+TF_INLINE float vectorExp(float x) {
+  constexpr float log2e = 1.44269504088896341F;
+  constexpr float ln2High = 0.693359375F;
+  constexpr float ln2Low = -2.12194440e-4F;
+  // Adding and taking away 1.5 * 2^23 rounds to the nearest integer.
+  constexpr float roundingShift = 12582912.0F;
+  const float lowest = -87.3F;
+  const float clamped = x < lowest ? lowest : (x > 88.7F ? 88.7F : x);
+  const float n = (clamped * log2e + roundingShift) - roundingShift;
+  const float r = (clamped - n * ln2High) - n * ln2Low;
+  float p = 1.9875691500e-4F;
+  p = p * r + 1.3981999507e-3F;
+  p = p * r + 8.3334519073e-3F;
+  p = p * r + 4.1665795894e-2F;
+  p = p * r + 1.6666665459e-1F;
+  p = p * r + 5.0000001201e-1F;
+  p = p * r * r + r + 1.0F;
+  const auto exponent = (static_cast<int32_t>(n) + 127) << 23;
+  const float value = p * std::bit_cast<float>(exponent);
+  return x < lowest ? 0.0F : value;
+}
+
+TF_INLINE double vectorExp(double x) { return std::exp(x); }
+
+}  // namespace torchformer::core

@@ -1,0 +1,134 @@
+// Linear layer.
+//
+// Purpose: the layer that most of a Transformer's arithmetic is in, with its products in the
+//   library and precision that support/product.h chooses.
+// Shapes:  input [..., D], weight [E, D], bias [E] -> output [..., E].
+// Formula: y = x W^T + b.
+// Backward: dx = dy W,   dW = dy^T x,   db = sum dy.
+// Saved:   input and weight.
+// Hazards: with products "bfloat16" x, W and dy are rounded for the products; weights, sums and
+//   results stay float32. With "bfloat16_results" the output is rounded too, and x may be bfloat16
+//   beside float32 weights, whose gradients are float32. Rows may be 0.
+
+#include <ATen/TensorOperators.h>
+#include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/ops/linear.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include <string>
+#include <string_view>
+
+#include "core/ops/ops.h"
+#include "core/support/autograd.h"
+#include "core/support/check.h"
+#include "core/support/optional.h"
+#include "core/support/product.h"
+#include "core/support/rows.h"
+
+namespace torchformer::core {
+
+namespace {
+
+using torch::autograd::AutogradContext;
+
+void checkArguments(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias,
+                    Products products) {
+  constexpr auto op = "linear";
+  checkFloating(op, "input", input);
+  checkWeight(op, "weight", weight, "input", input, products);
+  TF_CHECK(ERR_SHAPE, input.dim() >= 1, op, ": input must be [..., D], got ", input.sizes());
+  TF_CHECK(ERR_SHAPE, weight.dim() == 2 && weight.size(1) == input.size(-1), op,
+           ": weight must be [E, ", input.size(-1), "] for an input of ", input.sizes(), ", got ",
+           weight.sizes());
+  if (!bias.defined()) return;
+  checkMatches(op, "bias", bias, "weight", weight);
+  TF_CHECK(ERR_SHAPE, bias.dim() == 1 && bias.size(0) == weight.size(0), op, ": bias must be [",
+           weight.size(0), "] for a weight of ", weight.sizes(), ", got ", bias.sizes());
+}
+
+at::Tensor forwardPass(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias,
+                       Products products) {
+  const auto output = biasedProduct(operand(asRows(input), products), operand(weight, products).t(),
+                                    bias, 1.0, productsResultType(products, input.scalar_type()));
+  return withLastSize(output, input, weight.size(0));
+}
+
+/// The formula in plain ops.
+at::Tensor composed(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias,
+                    Products products) {
+  return at::linear(input.to(weight.scalar_type()), weight, bias)
+      .to(productsResultType(products, input.scalar_type()));
+}
+
+struct LinearFunction : torch::autograd::Function<LinearFunction> {
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& input,
+                            const at::Tensor& weight, const OptionalTensor& bias,
+                            Products products) {
+    const at::AutoDispatchBelowADInplaceOrView belowAutograd;
+    context->save_for_backward({input, weight});
+    context->saved_data["products"] = static_cast<int64_t>(products);
+    context->saved_data["bias"] = bias.has_value() && bias->defined();
+    context->set_materialize_grads(false);
+    return forwardPass(input, weight, orNone(bias), products);
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    variable_list result(4);
+    if (!gradients[0].defined()) return result;
+    const auto saved = context->get_saved_variables();
+    const auto& [input, weight] = std::tie(saved[0], saved[1]);
+    const bool hasBias = context->saved_data["bias"].toBool();
+    const auto products = static_cast<Products>(context->saved_data["products"].toInt());
+    if (c10::GradMode::is_enabled()) {
+      auto found = differentiableGradients(
+          [products](const variable_list& inputs) -> variable_list {
+            return {composed(inputs[0], inputs[1], {}, products)};
+          },
+          {input, weight}, gradients);
+      result[0] = found[0];
+      result[1] = found[1];
+    } else {
+      const auto upstream = operand(asRows(gradients[0]), products);
+      if (context->needs_input_grad(0)) {
+        result[0] =
+            product(upstream, operand(weight, products), input.scalar_type()).view(input.sizes());
+      }
+      if (context->needs_input_grad(1)) {
+        result[1] = product(upstream.t(), operand(asRows(input), products), weight.scalar_type());
+      }
+    }
+    // Absent tensors take no place among the edges that needs_input_grad counts.
+    if (hasBias && context->needs_input_grad(2)) {
+      result[2] = asRows(gradients[0]).sum({0}, /*keepdim=*/false, weight.scalar_type());
+    }
+    return result;
+  }
+};
+
+at::Tensor linear(const at::Tensor& input, const at::Tensor& weight, const OptionalTensor& bias,
+                  std::string_view productsName) {
+  const auto products = parseProducts("linear", productsName);
+  checkArguments(input, weight, orNone(bias), products);
+  if (mustRecord({input, weight, orNone(bias)})) {
+    return LinearFunction::apply(input, weight, bias, products);
+  }
+  const at::AutoDispatchBelowADInplaceOrView belowAutograd;
+  return forwardPass(input, weight, orNone(bias), products);
+}
+
+at::Tensor linearReference(const at::Tensor& input, const at::Tensor& weight,
+                           const OptionalTensor& bias, std::string_view productsName) {
+  const auto products = parseProducts("linear", productsName);
+  checkArguments(input, weight, orNone(bias), products);
+  return composed(input, weight, orNone(bias), products);
+}
+
+}  // namespace
+
+void registerLinear(torch::Library& library) {
+  defineOp(library, "linear",
+           "(Tensor input, Tensor weight, Tensor? bias=None, *, str products=\"own\") -> Tensor",
+           TORCH_FN(linear), TORCH_FN(linearReference));
+}
+
+}  // namespace torchformer::core

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstdint>
+
+#include "dropout_in_kernels.h"
+#include "element.h"
+
+namespace torchformer::cuda {
+
+/// The numbers of core/support/activation.h.
+enum class HiddenActivation : int { relu, gelu, swiglu };
+
+struct HiddenArguments {
+  HiddenActivation activation;
+  Element type;          // of the rows
+  void* main;            // dense rows [rows, columns], changed in place
+  void* gate;            // likewise for swiglu, else null
+  void* output;          // [rows, columns]; null for relu, whose result takes the place of `main`
+  const void* bias;      // [columns]; null: none
+  const void* gateBias;  // likewise
+  Element biasType;      // of both: `type`, or float32 beside a half type
+  int64_t rows;
+  int64_t columns;
+  /// In the dropped places `main` gets this before the activation; relu: 0 after it.
+  double closedValue;
+  Dropping dropping;  // its scale is not applied
+};
+
+LaunchError launchHiddenLayer(const HiddenArguments& arguments, void* stream);
+
+}  // namespace torchformer::cuda
