@@ -47,7 +47,7 @@ std::unique_ptr<torch::Library> registerAll() {
     defineDroppingDeviceOps(*made);
     defineAdamRowsDeviceOp(*made);
     defineEmbedDeviceOps(*made);
-    defineHiddenDeviceOp(*made);
+    defineActivationDropoutDeviceOp(*made);
     defineLossDeviceOp(*made);
     defineSeedOps(*made);
     return made.release();

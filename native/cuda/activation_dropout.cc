@@ -15,9 +15,9 @@ namespace {
 
 using core::Activation;
 
-static_assert(static_cast<int>(HiddenActivation::relu) == static_cast<int>(Activation::relu) &&
-              static_cast<int>(HiddenActivation::gelu) == static_cast<int>(Activation::gelu) &&
-              static_cast<int>(HiddenActivation::swiglu) == static_cast<int>(Activation::swiglu));
+static_assert(static_cast<int>(KernelActivation::relu) == static_cast<int>(Activation::relu) &&
+              static_cast<int>(KernelActivation::gelu) == static_cast<int>(Activation::gelu) &&
+              static_cast<int>(KernelActivation::swiglu) == static_cast<int>(Activation::swiglu));
 
 /// A bias as the kernel takes it: float32 where one of the two is.
 at::Tensor bias(const OptionalTensor& tensor, at::ScalarType type) {
@@ -35,11 +35,11 @@ at::Tensor hidden(const at::Tensor& main, const OptionalTensor& mainBias,
   const auto biasType = isWide(mainBias) || isWide(gateBias) ? at::kFloat : type;
   const auto mainBiases = bias(mainBias, biasType);
   const auto gateBiases = bias(gateBias, biasType);
-  const auto kind = static_cast<HiddenActivation>(activation);
-  const auto output = kind == HiddenActivation::relu ? at::Tensor() : at::empty_like(main);
+  const auto kind = static_cast<KernelActivation>(activation);
+  const auto output = kind == KernelActivation::relu ? at::Tensor() : at::empty_like(main);
   const auto [rows, columns] = rowSizes(main);
   check("feed_forward",
-        launchHiddenLayer(
+        launchActivationDropout(
             {kind, elementOf(type), mutableDataOf(main), mutableDataOf(core::orNone(gate)),
              mutableDataOf(output), dataOf(mainBiases), dataOf(gateBiases), elementOf(biasType),
              rows, columns, core::closedValue, droppingOf(p, seed, slot)},
@@ -49,8 +49,8 @@ at::Tensor hidden(const at::Tensor& main, const OptionalTensor& mainBias,
 
 }  // namespace
 
-void registerHiddenLayer(torch::Library& library) {
-  library.impl("hidden_layer_", TORCH_FN(hidden));
+void registerActivationDropout(torch::Library& library) {
+  library.impl("activation_dropout_", TORCH_FN(hidden));
 }
 
 }  // namespace torchformer::cuda

@@ -29,7 +29,7 @@ TF_DEVICE C silu(C a) {
 }
 
 template <typename T>
-struct HiddenLayer {
+struct ActivationDropout {
   using C = Compute<T>;
 
   T* main;
@@ -38,7 +38,7 @@ struct HiddenLayer {
   const void* bias;
   const void* gateBias;
   bool isBiasWide;
-  HiddenActivation activation;
+  KernelActivation activation;
   C closedValue;
 
   template <int Width>
@@ -52,15 +52,15 @@ struct HiddenLayer {
 };
 
 template <typename T, int Width>
-__global__ void hiddenLayer(HiddenLayer<T> layer, int64_t rows, int64_t columns,
-                            Dropping dropping) {
+__global__ void activationDropout(ActivationDropout<T> layer, int64_t rows, int64_t columns,
+                                  Dropping dropping) {
   using C = Compute<T>;
   const int64_t column = columnInRowGrid(Width);
   if (column >= columns) return;
   const auto bias = layer.template biasAt<Width>(layer.bias, column);
   const auto gateBias = layer.template biasAt<Width>(layer.gateBias, column);
-  const bool isRelu = layer.activation == HiddenActivation::relu;
-  const bool isGated = layer.activation == HiddenActivation::swiglu;
+  const bool isRelu = layer.activation == KernelActivation::relu;
+  const bool isGated = layer.activation == KernelActivation::swiglu;
   for (int64_t row = blockIdx.y; row < rows; row += gridDim.y) {
     const DroppingRow<C> dropped(dropping, row);
     const auto place = row * columns + column;
@@ -97,8 +97,8 @@ __global__ void hiddenLayer(HiddenLayer<T> layer, int64_t rows, int64_t columns,
 }
 
 template <typename T, int Width>
-void launch(const HiddenArguments& a, void* stream) {
-  const HiddenLayer<T> layer{
+void launch(const ActivationDropoutArguments& a, void* stream) {
+  const ActivationDropout<T> layer{
       static_cast<T*>(a.main),
       static_cast<T*>(a.gate),
       static_cast<T*>(a.output),
@@ -106,14 +106,14 @@ void launch(const HiddenArguments& a, void* stream) {
       a.gateBias,
       a.biasType == Element::float32,
       a.activation,
-      static_cast<Compute<T>>(a.activation == HiddenActivation::relu ? 0.0 : a.closedValue)};
-  TF_LAUNCH((hiddenLayer<T, Width>), rowGrid(a.rows, a.columns, Width), dim3(rowGridThreads),
+      static_cast<Compute<T>>(a.activation == KernelActivation::relu ? 0.0 : a.closedValue)};
+  TF_LAUNCH((activationDropout<T, Width>), rowGrid(a.rows, a.columns, Width), dim3(rowGridThreads),
             stream, layer, a.rows, a.columns, a.dropping);
 }
 
 }  // namespace
 
-LaunchError launchHiddenLayer(const HiddenArguments& a, void* stream) {
+LaunchError launchActivationDropout(const ActivationDropoutArguments& a, void* stream) {
   if (a.rows == 0 || a.columns == 0) return nullptr;
   return forElements(a.type, [&]<typename T>() {
     if (fitsWidth<4>(a.columns, a.main, a.gate, a.output, a.bias, a.gateBias)) {

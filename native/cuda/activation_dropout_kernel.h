@@ -8,10 +8,10 @@
 namespace torchformer::cuda {
 
 /// The numbers of core/support/activation.h.
-enum class HiddenActivation : int { relu, gelu, swiglu };
+enum class KernelActivation : int { relu, gelu, swiglu };
 
-struct HiddenArguments {
-  HiddenActivation activation;
+struct ActivationDropoutArguments {
+  KernelActivation activation;
   Element type;          // of the rows
   void* main;            // dense rows [rows, columns], changed in place
   void* gate;            // likewise for swiglu, else null
@@ -26,6 +26,6 @@ struct HiddenArguments {
   Dropping dropping;  // its scale is not applied
 };
 
-LaunchError launchHiddenLayer(const HiddenArguments& arguments, void* stream);
+LaunchError launchActivationDropout(const ActivationDropoutArguments& arguments, void* stream);
 
 }  // namespace torchformer::cuda

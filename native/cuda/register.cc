@@ -20,7 +20,7 @@ constexpr auto key = c10::DispatchKey::CUDA;
   torchformer::cuda::registerAdamRows(*library);
   torchformer::cuda::registerDropout(*library);
   torchformer::cuda::registerEmbed(*library);
-  torchformer::cuda::registerHiddenLayer(*library);
+  torchformer::cuda::registerActivationDropout(*library);
   torchformer::cuda::registerLinearCrossEntropy(*library);
   torchformer::cuda::registerNorm(*library);
   return library.release();

@@ -19,7 +19,7 @@ using core::OptionalTensor;
 void registerAdamRows(torch::Library& library);
 void registerDropout(torch::Library& library);
 void registerEmbed(torch::Library& library);
-void registerHiddenLayer(torch::Library& library);
+void registerActivationDropout(torch::Library& library);
 void registerLinearCrossEntropy(torch::Library& library);
 void registerNorm(torch::Library& library);
 

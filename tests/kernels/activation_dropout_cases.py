@@ -19,15 +19,15 @@ def add(row_type, bias_type, size, activation, p):
 
     def run(p, *places, biased=True):
         rows, opened = main.clone(), gate.clone() if gate is not None else None
-        h = device_ops.hidden_layer_(rows, bias if biased else None, opened,
+        h = device_ops.activation_dropout_(rows, bias if biased else None, opened,
                                      gate_bias if biased and opened is not None else None,
                                      ACTIVATIONS[activation], p, *places)
         return rows, opened, h
 
     name = f"{activation} of {row_type}, biases {bias_type}, {size}, p {p}"
-    case(f"hidden layer {name}", lambda: run(p, 5, None))
-    case(f"hidden layer with its seed in a slot {name}", lambda: run(p, 0, torch.tensor([5])))
-    case(f"hidden layer without biases or dropout {name}", lambda: run(0.0, 0, None, biased=False))
+    case(f"activation dropout {name}", lambda: run(p, 5, None))
+    case(f"activation dropout with its seed in a slot {name}", lambda: run(p, 0, torch.tensor([5])))
+    case(f"activation dropout without biases or dropout {name}", lambda: run(0.0, 0, None, biased=False))
 
 
 for row_type, size, activation, p in itertools.product(TYPES, SIZES, ACTIVATIONS, (0.3, 1.0)):

@@ -4,11 +4,9 @@
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/silu.h>
 
-#include <optional>
-
 #include "core/device/device_op.h"
 #include "core/device/dropout.h"
-#include "core/loops/dropout.h"
+#include "core/loops/activation_dropout.h"
 #include "core/support/optional.h"
 #include "core/support/precision.h"
 
@@ -22,7 +20,7 @@ using HiddenSignature = at::Tensor(const at::Tensor&, const OptionalTensor&, con
                                    const OptionalTensor&);
 
 const DeviceOp<HiddenSignature>& hiddenOp() {
-  static const DeviceOp<HiddenSignature> op("hidden_layer_");
+  static const DeviceOp<HiddenSignature> op("activation_dropout_");
   return op;
 }
 
@@ -45,9 +43,10 @@ bool hasOwnLoop(Activation activation, at::ScalarType dtype) {
   return activation == Activation::relu && !isHalf(dtype);
 }
 
-at::Tensor hiddenCpu(const at::Tensor& main, const OptionalTensor& bias, const OptionalTensor& gate,
-                     const OptionalTensor& gateBias, int64_t activationNumber, double p,
-                     int64_t seed, const OptionalTensor& slot) {
+at::Tensor activateAndDropCpu(const at::Tensor& main, const OptionalTensor& bias,
+                              const OptionalTensor& gate, const OptionalTensor& gateBias,
+                              int64_t activationNumber, double p, int64_t seed,
+                              const OptionalTensor& slot) {
   const auto activation = static_cast<Activation>(activationNumber);
   if (hasOwnLoop(activation, main.scalar_type())) {
     biasReluDrop_(main, orNone(bias), p, seedOf(seed, slot));
@@ -58,9 +57,9 @@ at::Tensor hiddenCpu(const at::Tensor& main, const OptionalTensor& bias, const O
   return activation == Activation::relu ? at::Tensor() : h;
 }
 
-at::Tensor hiddenMeta(const at::Tensor& main, const OptionalTensor&, const OptionalTensor&,
-                      const OptionalTensor&, int64_t activation, double, int64_t,
-                      const OptionalTensor&) {
+at::Tensor activateAndDropMeta(const at::Tensor& main, const OptionalTensor&, const OptionalTensor&,
+                               const OptionalTensor&, int64_t activation, double, int64_t,
+                               const OptionalTensor&) {
   const bool isRelu = static_cast<Activation>(activation) == Activation::relu;
   return isRelu ? at::Tensor() : at::empty_like(main);
 }
@@ -71,8 +70,8 @@ bool addsBiases(Activation activation, const at::Tensor& input, at::ScalarType d
   return input.is_cpu() ? hasOwnLoop(activation, dtype) : hiddenOp().isFor(input);
 }
 
-at::Tensor hiddenForward(Activation activation, const HiddenRows& rows, double p,
-                         const Seed& seed) {
+at::Tensor activateAndDrop(Activation activation, const HiddenRows& rows, double p,
+                           const Seed& seed) {
   if (!hiddenOp().isFor(rows.main)) return byPlainOps(activation, rows, p, seed);
   const auto h =
       hiddenOp()(rows.main, optional(rows.bias), optional(rows.gate), optional(rows.gateBias),
@@ -80,11 +79,11 @@ at::Tensor hiddenForward(Activation activation, const HiddenRows& rows, double p
   return h.defined() ? h : rows.main;
 }
 
-void defineHiddenDeviceOp(torch::Library& library) {
+void defineActivationDropoutDeviceOp(torch::Library& library) {
   defineDeviceOp(library,
-                 "hidden_layer_(Tensor(a!) main, Tensor? bias, Tensor(b!)? gate, "
+                 "activation_dropout_(Tensor(a!) main, Tensor? bias, Tensor(b!)? gate, "
                  "Tensor? gate_bias, int activation, float p, int seed, Tensor? slot) -> Tensor",
-                 TORCH_FN(hiddenCpu), TORCH_FN(hiddenMeta));
+                 TORCH_FN(activateAndDropCpu), TORCH_FN(activateAndDropMeta));
 }
 
 }  // namespace torchformer::core

@@ -13,22 +13,23 @@ namespace torchformer::core {
 
 /// The results of the first linear layers; both are changed in place.
 struct HiddenRows {
-  at::Tensor main;  // [rows, F], becomes what the backward pass needs (see hiddenForward)
+  at::Tensor main;  // [rows, F], becomes what the backward pass needs (see activateAndDrop)
   at::Tensor gate;  // [rows, F] for swiglu, else undefined; becomes c
   // [F], to be added first, float32 or as the rows; undefined: none, or added already.
   at::Tensor bias, gateBias;
 };
 
-/// Whether hiddenForward is to add the biases to rows of `dtype` on the device of `input`: else the
-/// products before it do that better.
+/// Whether activateAndDrop is to add the biases to rows of `dtype` on the device of `input`: else
+/// the products before it do that better.
 bool addsBiases(Activation activation, const at::Tensor& input, at::ScalarType dtype);
 
 /// Returns h without the scale of the survivors; each element is dropped with probability `p`.
 ///
 /// relu: `main` becomes h and is returned. gelu, swiglu: h is a new tensor, `main` becomes a with
 /// `closedValue` in the dropped places.
-at::Tensor hiddenForward(Activation activation, const HiddenRows& rows, double p, const Seed& seed);
+at::Tensor activateAndDrop(Activation activation, const HiddenRows& rows, double p,
+                           const Seed& seed);
 
-void defineHiddenDeviceOp(torch::Library& library);
+void defineActivationDropoutDeviceOp(torch::Library& library);
 
 }  // namespace torchformer::core

@@ -1,39 +1,15 @@
 #include "core/loops/dropout.h"
 
-#include <ATen/Parallel.h>
 #include <ATen/ops/empty_like.h>
 
 #include <algorithm>
 
+#include "core/loops/for_each_row.h"
 #include "core/loops/simd.h"
-#include "core/support/dropout_bits.h"
 
 namespace torchformer::core {
 
 namespace {
-
-/// Elements below which a second thread costs more than it gains.
-constexpr int64_t grain = 16384;
-
-struct Rows {
-  int64_t count;
-  int64_t columns;
-};
-
-Rows rowsOf(const at::Tensor& tensor) {
-  if (tensor.dim() == 0) return {1, 1};
-  const auto columns = tensor.size(-1);
-  return {columns == 0 ? 0 : tensor.numel() / columns, columns};
-}
-
-/// Calls visit(row) for all rows, on all threads.
-template <typename Visit>
-void forEachRow(const Rows& rows, const Visit& visit) {
-  at::parallel_for(0, rows.count, std::max<int64_t>(1, grain / std::max<int64_t>(1, rows.columns)),
-                   [&](int64_t begin, int64_t end) {
-                     for (int64_t row = begin; row < end; ++row) visit(row);
-                   });
-}
 
 TF_VECTORIZED void keepRow(uint8_t* kept, int64_t columns, const RowDropout& dropout) {
 #pragma omp simd
@@ -61,16 +37,6 @@ TF_INLINE void dropAndAddLoop(const T* input, const T* residual, T* output, int6
   }
 }
 
-TF_VECTORIZED void dropRow(const float* input, float* output, int64_t columns,
-                           const RowDropout& dropout, float scale) {
-  dropLoop(input, output, columns, dropout, scale);
-}
-
-void dropRow(const double* input, double* output, int64_t columns, const RowDropout& dropout,
-             double scale) {
-  dropLoop(input, output, columns, dropout, scale);
-}
-
 TF_VECTORIZED void dropAndAddRow(const float* input, const float* residual, float* output,
                                  int64_t columns, const RowDropout& dropout, float scale) {
   dropAndAddLoop(input, residual, output, columns, dropout, scale);
@@ -84,7 +50,7 @@ void dropAndAddRow(const double* input, const double* residual, double* output, 
 template <typename T>
 void dropAll(const at::Tensor& input, const at::Tensor& residual, const at::Tensor& output,
              double p, uint64_t seed) {
-  const auto rows = rowsOf(input);
+  const auto rows = rowSizes(input);
   const auto* in = input.const_data_ptr<T>();
   const auto* added = residual.defined() ? residual.const_data_ptr<T>() : nullptr;
   auto* out = output.mutable_data_ptr<T>();
@@ -107,49 +73,20 @@ void dropAll(const at::Tensor& input, const at::Tensor& residual, const at::Tens
   });
 }
 
-/// NaN stays NaN: it has to reach the loss.
-template <typename T>
-TF_INLINE void biasReluLoop(T* a, const T* bias, int64_t columns) {
-  if (bias != nullptr) {
-#pragma omp simd
-    for (int64_t i = 0; i < columns; ++i) {
-      const T value = a[i] + bias[i];
-      a[i] = value < T(0) ? T(0) : value;
-    }
-  } else {
-#pragma omp simd
-    for (int64_t i = 0; i < columns; ++i) a[i] = a[i] < T(0) ? T(0) : a[i];
-  }
-}
-
-TF_VECTORIZED void biasReluRow(float* a, const float* bias, int64_t columns) {
-  biasReluLoop(a, bias, columns);
-}
-
-void biasReluRow(double* a, const double* bias, int64_t columns) { biasReluLoop(a, bias, columns); }
-
-template <typename T>
-void biasReluDropAll(const at::Tensor& a, const at::Tensor& bias, double p, uint64_t seed) {
-  const auto rows = rowsOf(a);
-  auto* data = a.mutable_data_ptr<T>();
-  const auto* biasData = bias.defined() ? bias.const_data_ptr<T>() : nullptr;
-  const auto threshold = dropThreshold(p);
-  forEachRow(rows, [&](int64_t row) {
-    auto* const start = data + row * rows.columns;
-    biasReluRow(start, biasData, rows.columns);
-    if (p >= 1.0) {
-      std::fill(start, start + rows.columns, T(0));
-    } else if (p > 0.0) {
-      dropRow(start, start, rows.columns, RowDropout(seed, static_cast<uint64_t>(row), threshold),
-              T(1));
-    }
-  });
-}
-
 }  // namespace
 
+TF_VECTORIZED void dropRow(const float* input, float* output, int64_t columns,
+                           const RowDropout& dropout, float scale) {
+  dropLoop(input, output, columns, dropout, scale);
+}
+
+void dropRow(const double* input, double* output, int64_t columns, const RowDropout& dropout,
+             double scale) {
+  dropLoop(input, output, columns, dropout, scale);
+}
+
 void keepMask(const at::Tensor& kept, double p, uint64_t seed) {
-  const auto rows = rowsOf(kept);
+  const auto rows = rowSizes(kept);
   // A bool is one byte, 0 or 1.
   auto* data = reinterpret_cast<uint8_t*>(kept.mutable_data_ptr<bool>());
   const auto threshold = dropThreshold(p);
@@ -173,15 +110,6 @@ at::Tensor dropRows(const at::Tensor& input, double p, uint64_t seed, const at::
     dropAll<float>(rows, added, output, p, seed);
   }
   return output;
-}
-
-void biasReluDrop_(const at::Tensor& a, const at::Tensor& bias, double p, uint64_t seed) {
-  const auto added = bias.defined() ? bias.contiguous() : bias;
-  if (a.scalar_type() == at::kDouble) {
-    biasReluDropAll<double>(a, added, p, seed);
-  } else {
-    biasReluDropAll<float>(a, added, p, seed);
-  }
 }
 
 }  // namespace torchformer::core

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "core/support/dropout_bits.h"
+
 // Dropout on the CPU, in loops over rows.
 
 namespace torchformer::core {
@@ -15,8 +17,10 @@ void keepMask(const at::Tensor& kept, double p, uint64_t seed);
 at::Tensor dropRows(const at::Tensor& input, double p, uint64_t seed,
                     const at::Tensor& residual = {});
 
-/// max(a + bias, 0) with the dropped places at 0, unscaled, in place. `a` is contiguous
-/// [rows, columns], float32 or float64; `bias` [columns] may be undefined; p = 0 drops nothing.
-void biasReluDrop_(const at::Tensor& a, const at::Tensor& bias, double p, uint64_t seed);
+/// One row of dropRows; `output` may be `input`.
+void dropRow(const float* input, float* output, int64_t columns, const RowDropout& dropout,
+             float scale);
+void dropRow(const double* input, double* output, int64_t columns, const RowDropout& dropout,
+             double scale);
 
 }  // namespace torchformer::core

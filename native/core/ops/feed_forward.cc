@@ -140,7 +140,7 @@ FeedForwardResult forwardPass(const FeedForwardTensors& t, const Hidden& hidden,
   const auto main = first(t.w1, t.b1);
   const auto gate = gated ? first(t.w3, t.b3) : at::Tensor();
   const auto seed = drawSeed(hidden.dropoutP, generator, main);
-  const auto h = hiddenForward(
+  const auto h = activateAndDrop(
       hidden.activation,
       {main, gate, addsLater ? t.b1 : at::Tensor(), addsLater && gated ? t.b3 : at::Tensor()},
       hidden.dropoutP, seed);
