@@ -63,7 +63,7 @@ export function native(): NativeAddon {
       warn: warnOnce,
       captureContext,
     });
-    shareCallFrame(frame);
+    shareCallFrame(frame, (text) => loaded.frameString(text));
     useFreeSlot((slot) => loaded.freeSlot(slot));
     // On process.exit and after an uncaught error, libtorch's static objects are destroyed while the
     // native thread may still use them, so it must end first. Signals end the process at once and

@@ -2,7 +2,7 @@
 import type * as addon from '../runtime/native/nativeAddon.js';
 import type { Tensor } from './tensor.js';
 
-export type { BoundOp, NativeDType } from '../runtime/native/nativeAddon.js';
+export type { BoundOp, CallFrame, FrameCall, NativeDType } from '../runtime/native/nativeAddon.js';
 
 export type BackwardOptions = addon.BackwardOptions<Tensor>;
 export type GradientCallback = addon.GradientCallback<Tensor>;

@@ -6,6 +6,7 @@
 #include "../core/register.h"
 #include "autograd.h"
 #include "bound_op.h"
+#include "call_frame.h"
 #ifdef TORCHFORMER_SANITIZE
 #include "deliberate_fault.h"
 #endif
@@ -33,6 +34,7 @@ Napi::Object initializeAddon(Napi::Env env, Napi::Object exports) {
   exportEnvironmentFunctions(exports);
   exportDeviceFunctions(exports);
   exportDispatcherFunctions(exports);
+  exportFrameFunctions(exports);
   exportTensorFunctions(exports);
   exportAutogradFunctions(exports);
   exportMemoryFunctions(exports);

@@ -125,21 +125,23 @@ at::Tensor readTensor(const Place& place, const Napi::Value& value) {
 }
 
 template <typename Value>
-int64_t readName(const Place& place, const Napi::Value& value,
-                 std::optional<Value> (*parse)(std::string_view), const std::string& expected) {
-  const auto parsed = value.IsString() ? parse(value.As<Napi::String>().Utf8Value()) : std::nullopt;
-  if (!parsed) place.refuse(expected, value);
-  return static_cast<int64_t>(*parsed);
+std::optional<c10::IValue> numbered(const std::optional<Value>& value) {
+  return value ? std::optional<c10::IValue>(static_cast<int64_t>(*value)) : std::nullopt;
 }
 
-c10::Device readDevice(const Place& place, const Napi::Value& value) {
-  constexpr const char* kExpected = "a device name such as 'cpu' or 'cuda:0'";
-  if (!value.IsString()) place.refuse(kExpected, value);
+std::optional<c10::IValue> deviceOf(const std::string& name) {
   try {
-    return c10::Device(value.As<Napi::String>().Utf8Value());
+    return c10::Device(name);
   } catch (const c10::Error&) {
-    place.refuse(kExpected, value);
+    return std::nullopt;
   }
+}
+
+c10::IValue readName(const Place& place, const Napi::Value& value, const std::string& expected) {
+  if (value.IsString()) {
+    if (auto named = namedValue(place.plan.kind, value.As<Napi::String>())) return *named;
+  }
+  place.refuse(expected, value);
 }
 
 c10::IValue readSingle(const Place& place, const Napi::Value& value) {
@@ -157,16 +159,15 @@ c10::IValue readSingle(const Place& place, const Napi::Value& value) {
     case ArgumentKind::string:
       return readString(place, value);
     case ArgumentKind::scalarType:
-      return readName<c10::ScalarType>(place, value, scalarTypeOf, "one of " + scalarTypeNames());
+      return readName(place, value, "one of " + scalarTypeNames());
     case ArgumentKind::layout:
-      return readName<c10::Layout>(place, value, layoutOf,
-                                   "'strided', 'sparse_coo' or 'sparse_csr'");
+      return readName(place, value, "'strided', 'sparse_coo' or 'sparse_csr'");
     case ArgumentKind::memoryFormat:
-      return readName<c10::MemoryFormat>(
-          place, value, memoryFormatOf,
+      return readName(
+          place, value,
           "'contiguous_format', 'preserve_format', 'channels_last' or 'channels_last_3d'");
     case ArgumentKind::device:
-      return readDevice(place, value);
+      return readName(place, value, "a device name such as 'cpu' or 'cuda:0'");
     case ArgumentKind::generator:
       place.refuse("left out (manualSeed() seeds the generator used)", value);
     case ArgumentKind::unsupported:
@@ -257,6 +258,27 @@ ArgumentPlan planArgument(const c10::Argument& argument) {
   }
   plan.kind = kindOf(type);
   return plan;
+}
+
+std::optional<c10::IValue> withoutValue(const ArgumentPlan& plan) {
+  if (plan.defaultValue) return plan.defaultValue;
+  if (plan.isOptional) return c10::IValue();
+  return std::nullopt;
+}
+
+std::optional<c10::IValue> namedValue(ArgumentKind kind, const std::string& name) {
+  switch (kind) {
+    case ArgumentKind::scalarType:
+      return numbered(scalarTypeOf(name));
+    case ArgumentKind::layout:
+      return numbered(layoutOf(name));
+    case ArgumentKind::memoryFormat:
+      return numbered(memoryFormatOf(name));
+    case ArgumentKind::device:
+      return deviceOf(name);
+    default:
+      return std::nullopt;
+  }
 }
 
 c10::IValue readArgument(Environment& environment, const std::string& op, const ArgumentPlan& plan,

@@ -48,6 +48,13 @@ ArgumentPlan planArgument(const c10::Argument& argument);
 // tensors stay integer. Minus zero is not an integer.
 at::Scalar scalarOf(double number);
 
+// The value of an omitted argument; null if the argument is required.
+std::optional<c10::IValue> withoutValue(const ArgumentPlan& plan);
+
+// The value that a name of a dtype, layout, memory format or device stands for in PyTorch; null for
+// unknown names and other kinds.
+std::optional<c10::IValue> namedValue(ArgumentKind kind, const std::string& name);
+
 // Throws BridgeError ERR_ARGUMENT naming the op, the argument, the expected and the given value.
 c10::IValue readArgument(Environment& environment, const std::string& op, const ArgumentPlan& plan,
                          const Napi::Value& value);

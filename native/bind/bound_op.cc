@@ -119,8 +119,7 @@ ArgumentValues placeArguments(const BoundOp& op, Environment& environment,
 }
 
 c10::IValue valueWithoutArgument(const BoundOp& op, const ArgumentPlan& plan) {
-  if (plan.defaultValue) return *plan.defaultValue;
-  if (plan.isOptional) return c10::IValue();
+  if (auto value = withoutValue(plan)) return *std::move(value);
   throw BridgeError("ERR_ARGUMENT",
                     op.name + ": argument '" + plan.name + "' (" + plan.typeName + ") is missing");
 }
@@ -144,13 +143,7 @@ torch::jit::Stack makeStack(const BoundOp& op, Environment& environment,
     stack.push_back(values[i].IsEmpty() ? valueWithoutArgument(op, plan)
                                         : readArgument(environment, op.name, plan, values[i]));
   }
-  if (op.takesGenerator && (op.seedsOnCpu || runsOnCpu(stack))) {
-    for (size_t i = 0; i < op.arguments.size(); i++) {
-      if (op.arguments[i].kind == ArgumentKind::generator && stack[i].isNone()) {
-        stack[i] = environment.generator;
-      }
-    }
-  }
+  giveGenerator(op, environment, stack);
   return stack;
 }
 
@@ -229,12 +222,7 @@ Napi::Value bind(const Napi::CallbackInfo& info) {
   const auto callable = Napi::Function::New<guarded<callNow>>(env, op->name, op.get());
   callable.Set("async", Napi::Function::New<guarded<callOffTheLoop>>(env, op->name, op.get()));
   callable.Set("schema", schema.str());
-  if (canUseFrame(*op)) {
-    napi_value framed = nullptr;
-    check(env, napi_create_function(env, op->name.data(), op->name.size(), callWithFrame, op.get(),
-                                    &framed));
-    callable.Set("framed", framed);
-  }
+  callable.Set("frame", frameOf(Environment::of(env), *op));
   Environment::of(env).ownedOps.push_back(std::move(op));
   return callable;
 }
@@ -275,6 +263,15 @@ Napi::Value hasKernel(const Napi::CallbackInfo& info) {
 }
 
 }  // namespace
+
+void giveGenerator(const BoundOp& op, const Environment& environment, torch::jit::Stack& stack) {
+  if (!op.takesGenerator || !(op.seedsOnCpu || runsOnCpu(stack))) return;
+  for (size_t i = 0; i < op.arguments.size(); i++) {
+    if (op.arguments[i].kind == ArgumentKind::generator && stack[i].isNone()) {
+      stack[i] = environment.generator;
+    }
+  }
+}
 
 void exportDispatcherFunctions(Napi::Object exports) {
   exportFunction<listOps>(exports, "listOps");

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/core/stack.h>
 #include <napi.h>
 
 #include <string>
@@ -29,6 +30,9 @@ struct BoundOp {
   // Whether a generator, if any, is the CPU's for every device.
   bool seedsOnCpu = false;
 };
+
+// Puts the environment's generator where `stack`, the arguments of a call, has none.
+void giveGenerator(const BoundOp& op, const Environment& environment, torch::jit::Stack& stack);
 
 // Adds `listOps`, `overloads`, `bind`, `kernels` and `hasKernel` to the addon's exports.
 void exportDispatcherFunctions(Napi::Object exports);

@@ -1,10 +1,10 @@
 // Memory shared by TypeScript and native code, for calls whose arguments are tensors, numbers,
-// booleans and null: TypeScript writes them there, so that such a call needs no Node-API function
-// to read an argument or to create a result. Each of those takes 10 to 800 ns, together as long as
-// a small op itself.
+// booleans, strings and null: TypeScript writes them there, so that such a call needs no Node-API
+// function to read an argument or to create a result. Each of those takes 10 to 800 ns, together as
+// long as a small op itself.
 #pragma once
 
-#include <node_api.h>
+#include <napi.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -12,31 +12,36 @@
 namespace torchformer::bind {
 
 struct BoundOp;
+struct Environment;
 
-// The same numbers as in lib/tensor/callFrame.ts.
-enum class FrameKind : uint8_t { end = 0, omitted, null, tensor, number, boolean };
+enum class FrameKind : uint8_t { omitted, null, tensor, number, boolean, string };
 
 struct CallFrame {
-  static constexpr size_t kMostArguments = 15;
-  // The slot of a tensor, 0 or 1 for a boolean.
-  double values[kMostArguments + 1];
-  FrameKind kinds[kMostArguments + 1];
+  // Also of results.
+  static constexpr size_t kMostArguments = 16;
+  // By position in the schema: the slot of a tensor, 0 or 1 for a boolean, the number of a string.
+  double values[kMostArguments];
+  FrameKind kinds[kMostArguments];
 };
 
-// The result of a call in values[0]: the slot of a new tensor, or one of these.
+// The results of a call in `values`: for each the slot of a new tensor, or one of these.
 struct FrameResult {
   // An undefined tensor.
   static constexpr double kNull = 0;
-  // The ordinary call is needed, which also throws the errors. Nothing has run.
+  // As the first result: the ordinary call is needed, which also throws the errors. Nothing has
+  // run.
   static constexpr double kRefused = -1;
-  // The result is the argument `kFirstArgument - values[0]`.
+  // The result is the argument at `kFirstArgument - value`.
   static constexpr double kFirstArgument = -2;
 };
 
-// Whether a frame can return the result of an op, which must be one tensor.
-bool canUseFrame(const BoundOp& op);
+// The memory and the numbers above, for lib/tensor/callFrame.ts.
+Napi::Object makeFrame(Environment& environment);
 
-// Calls the op (`data` of the function) with the arguments in the environment's frame.
-napi_value callWithFrame(napi_env env, napi_callback_info info);
+// How to call an op with the frame; undefined if a frame cannot return its results.
+Napi::Value frameOf(Environment& environment, const BoundOp& op);
+
+// Adds `frameString` to the addon's exports.
+void exportFrameFunctions(Napi::Object exports);
 
 }  // namespace torchformer::bind

@@ -67,6 +67,8 @@ struct Environment {
   // In the memory of `frameBuffer`.
   CallFrame* frame = nullptr;
   Napi::Reference<Napi::ArrayBuffer> frameBuffer;
+  // By their numbers.
+  std::vector<c10::IValue> frameStrings;
   torch::jit::Stack spareStack;
   // Keyed by their addresses.
   std::unordered_map<const void*, ReportedStorage> reportedStorages;

@@ -4,8 +4,6 @@
 #include <ATen/Version.h>
 #include <torch/headeronly/version.h>
 
-#include <new>
-
 #include "core/support/product.h"
 #include "environment.h"
 #include "environment_functions.h"
@@ -39,10 +37,7 @@ Napi::Value initialize(const Napi::CallbackInfo& info) {
   environment.captureContext = referenceTo(classes, "captureContext");
   environment.slotOf = referenceTo(classes, "slotOf");
   environment.makeTensor = referenceTo(classes, "makeTensor");
-  auto buffer = Napi::ArrayBuffer::New(info.Env(), sizeof(CallFrame));
-  environment.frameBuffer = Napi::Persistent(buffer);
-  environment.frame = new (buffer.Data()) CallFrame{};
-  return buffer;
+  return makeFrame(environment);
 }
 
 void seed(at::Generator& generator, uint64_t value) {

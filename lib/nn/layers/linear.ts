@@ -61,10 +61,9 @@ export class Linear extends Module {
    */
   override forward(input: Tensor): Tensor {
     checkFeatures('Linear', 'input', input, this.inFeatures, this.weight);
-    const products = currentProducts(this.weight);
-    return products === 'own'
-      ? callTensor('torchformer::linear', input, this.weight, this.bias)
-      : callTensor('torchformer::linear', input, this.weight, this.bias, { products });
+    return callTensor('torchformer::linear', input, this.weight, this.bias, {
+      products: currentProducts(this.weight),
+    });
   }
 
   protected override extraDescription(): string {

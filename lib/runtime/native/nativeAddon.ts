@@ -23,10 +23,38 @@ export interface BoundOp {
   (...args: unknown[]): unknown;
   /** Runs the op on the environment's native thread, in the order of the calls. */
   async(...args: unknown[]): Promise<unknown>;
-  /** Runs the op now, with the content of the call frame; only for ops that return one tensor. */
-  readonly framed?: () => void;
+  /** How to call it with the call frame; only for ops whose results are all tensors. */
+  readonly frame: FrameCall | undefined;
   /** The schema as PyTorch prints it. */
   readonly schema: string;
+}
+
+/** How to call one op with the call frame. */
+export interface FrameCall {
+  /** Runs the op now, with the content of the frame. */
+  call(): void;
+  /** In schema order. */
+  readonly argumentNames: readonly string[];
+  /** How many of them can be passed without their names. */
+  readonly positionalCount: number;
+  readonly resultCount: number;
+}
+
+/** The memory of the call frame and the numbers in it; native/bind/call_frame.h explains them. */
+export interface CallFrame {
+  readonly memory: ArrayBuffer;
+  readonly mostArguments: number;
+  /** Kinds of arguments. */
+  readonly omitted: number;
+  readonly null: number;
+  readonly tensor: number;
+  readonly number: number;
+  readonly boolean: number;
+  readonly string: number;
+  /** Results that are not new tensors. */
+  readonly nullResult: number;
+  readonly refused: number;
+  readonly firstArgument: number;
 }
 
 /** Options of a backward pass. */
@@ -47,7 +75,7 @@ export type GradientCallback<Tensor> = (gradients: (Tensor | null)[]) => {
 
 /** The addon after {@link NativeAddon.initialize} was called. */
 export interface NativeAddon<Tensor> {
-  /** Must be called first, once per environment; returns the memory of the call frame. */
+  /** Must be called first, once per environment. */
   initialize(classes: {
     /** Creates the Tensor for a slot of the native table. */
     makeTensor: (slot: number) => Tensor;
@@ -60,7 +88,9 @@ export interface NativeAddon<Tensor> {
     warn: (message: string) => void;
     /** Returns a function that calls another one in the current async context. */
     captureContext: () => (call: () => void) => void;
-  }): ArrayBuffer;
+  }): CallFrame;
+  /** Returns a new number that stands for a string in the call frame. */
+  frameString(text: string): number;
 
   /** Names of all registered ops, `namespace::name` or `namespace::name.overload`. */
   listOps(): string[];
