@@ -119,24 +119,12 @@ export function inStream(
   return compute(input) as unknown as Tensor;
 }
 
-let waitsOnCpu = false;
-
 /**
- * Fuses sums and norms on the CPU too, where it gains nothing and the last bits differ from those of
- * a separate norm. For tests of the code path of GPUs.
- * @internal
- */
-export function waitForNormsOnCpu(waits: boolean): void {
-  waitsOnCpu = waits;
-}
-
-/**
- * Whether residual + dropout(term) may be fused with the next norm: on GPUs, unless the dropout
- * module must be called (hooks, a subclass) or the sum's shape or dtype would differ from the
- * residual's. {@link isPlainNorm} then decides whether the norm can be fused.
+ * Whether residual + dropout(term) may be fused with the next norm: unless the dropout module must be
+ * called (hooks, a subclass) or the sum's shape or dtype would differ from the residual's.
+ * {@link isPlainNorm} then decides whether the norm can be fused.
  */
 function canWaitForNorm(residual: Tensor, term: unknown, dropout: Dropout): boolean {
-  if (residual.device === 'cpu' && !waitsOnCpu) return false;
   const isPlainDropout =
     dropout.forward === Dropout.prototype.forward && dropout.addTo === Dropout.prototype.addTo;
   return isPlainDropout && term instanceof Tensor && isSumLikeResidual(residual, term);

@@ -1,8 +1,8 @@
 /**
- * A residual sum and the norm behind it as one op, "Add & Norm": what GPUs run, here asked for on
- * the CPU. Hooks that do nothing keep norms from it, which gives the same model without it.
+ * A residual sum and the norm that follows it as one op, "Add & Norm". A hook on a norm prevents it,
+ * so that a model with hooks that do nothing is the same model with sums and norms as separate ops.
  */
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import {
   autocast,
   Dropout,
@@ -31,14 +31,11 @@ import {
   tidy,
 } from 'torchformer';
 import type { ModelOptions, NormOptions, NormOrder, Tensor, Transformer } from 'torchformer';
-import { waitForNormsOnCpu } from '../../../../dist/nn/model/residualStream.js';
 import { largestDifference, numbers, randomDoubles } from '../../../support/numbers.js';
 
 beforeEach(() => {
   manualSeed(1);
-  waitForNormsOnCpu(true);
 });
-afterEach(() => waitForNormsOnCpu(false));
 
 const dialects: [string, NormOptions][] = [
   ['seed 001', {}],
@@ -374,13 +371,11 @@ describe('who has to be asked is asked', () => {
 });
 
 describe('on the CPU', () => {
-  it('sums and norms are two ops, as hooks see them, to the last bit', async () => {
-    waitForNormsOnCpu(false);
-    const model = smallModel().eval();
-    expect(await callsIn(() => forward(model))).toMatchObject({
-      joined: 0,
-      norms: connections + 2,
-    });
-    expect(largestDifference(forward(model), forward(withNormsAsked(model)))).toBe(0);
+  it.each(dialects)('%s is the same as one op and as two, to the last bit', async (_name, norm) => {
+    const model = smallModel({ norm }).eval();
+    const asked = withNormsAsked(model);
+    expect(await callsIn(() => forward(model))).toMatchObject({ joined: connections });
+    expect(await callsIn(() => forward(asked))).toMatchObject({ joined: 0 });
+    expect(largestDifference(forward(model), forward(asked))).toBe(0);
   });
 });
