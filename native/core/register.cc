@@ -19,11 +19,12 @@ namespace torchformer::core {
 
 namespace {
 
-/// The file this code was loaded from. The dispatcher keeps the "source file" of a registration for
-/// its messages; ours is this path, so that another copy can name the one that came first.
+/// The file that this code was loaded from. The dispatcher stores the "source file" of a
+/// registration for its messages; ours is this path, so that another copy can name the one loaded
+/// first.
 const std::string& ownPath() {
   static const std::string path = [] {
-    // A variable, not a function: the address of a function may be that of another copy's.
+    // A variable, not a function, whose address may be that in another copy.
     static const char inThisCopy = 0;
     Dl_info info;
     const bool found = dladdr(&inThisCopy, &info) != 0;
@@ -39,7 +40,7 @@ std::unique_ptr<torch::Library> registerAll() {
            "); a second copy cannot be loaded from ", ownPath(),
            ". Make the installation hold one copy of the package (npm ls torchformer).");
 
-  // Never destroyed either; where it throws, the process had another copy's.
+  // Never destroyed either; if it throws, another copy in the process has registered it.
   static torch::Library* const deviceLibrary = [] {
     auto made = std::make_unique<torch::Library>(torch::Library::DEF, deviceNamespace, std::nullopt,
                                                  ownPath().c_str(), /*line=*/0);
@@ -73,9 +74,9 @@ std::unique_ptr<torch::Library> registerAll() {
 }  // namespace
 
 void registerOps() {
-  // Never destroyed: at process exit other threads may still be inside an op, and the dispatcher
-  // goes away by itself. When registerAll throws, the static stays unset and nothing is left
-  // registered, because Library takes its registrations back.
+  // Never destroyed: at process exit other threads may still be inside an op, and the dispatcher is
+  // destroyed separately. If registerAll throws, the static stays unset and nothing stays
+  // registered, because Library removes its registrations.
   static const torch::Library* const library = registerAll().release();
   (void)library;
 }

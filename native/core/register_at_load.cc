@@ -1,6 +1,6 @@
-// Only for libtorchformer_core.so, the ops without Node: opening the library registers them, which
-// is what Python's torch.ops.load_library and plain C++ programs expect. The addon calls
-// registerOps() itself, where it can catch.
+// Only for libtorchformer_core.so, the ops without Node.js: loading the library registers them, as
+// Python's torch.ops.load_library and plain C++ programs expect. The addon calls registerOps()
+// itself, where it can catch exceptions.
 
 #include "core/register.h"
 

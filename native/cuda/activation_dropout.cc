@@ -19,7 +19,7 @@ static_assert(static_cast<int>(KernelActivation::relu) == static_cast<int>(Activ
               static_cast<int>(KernelActivation::gelu) == static_cast<int>(Activation::gelu) &&
               static_cast<int>(KernelActivation::swiglu) == static_cast<int>(Activation::swiglu));
 
-/// A bias as the kernel takes it: float32 where one of the two is.
+/// A bias as the kernel requires it: float32 if one of the two is.
 at::Tensor bias(const OptionalTensor& tensor, at::ScalarType type) {
   return tensor.has_value() ? dense(tensor->to(type)) : at::Tensor();
 }

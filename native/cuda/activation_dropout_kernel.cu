@@ -1,8 +1,8 @@
 // Biases, dropout, activation and gate between the linear layers of a feed-forward network
 // (formulas: core/ops/feed_forward.cc), in one pass.
 //
-// What the backward pass will see is rounded before the activation is computed from it, so that
-// both agree.
+// The values for the backward pass are rounded before the activation is computed from them, so that
+// forward and backward agree.
 
 #include "activation_dropout_kernel.h"
 
@@ -69,7 +69,7 @@ __global__ void activationDropout(ActivationDropout<T> layer, int64_t rows, int6
 #pragma unroll
     for (int i = 0; i < Width; ++i) {
       C value = a.values[i] + bias.values[i];
-      // NaN stays NaN: it has to reach the loss.
+      // NaN stays NaN, so that it reaches the loss.
       if (isRelu && value < C(0)) value = C(0);
       if (!dropped.keeps(column + i)) value = layer.closedValue;
       kept.values[i] = narrowed<T>(value);

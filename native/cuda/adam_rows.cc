@@ -19,7 +19,7 @@ void adamRows(const at::Tensor& parameter, const at::Tensor& indices, const at::
               const std::optional<at::Tensor>& lrTensor, double lr, double beta1, double beta2,
               double eps) {
   const c10::DeviceGuard guard(parameter.device());
-  // Not coalesce(), which waits for the number of different ids.
+  // Not coalesce(), which synchronizes to get the number of distinct ids.
   auto ids = dense(indices);
   at::Tensor order;
   if (!coalesced) {

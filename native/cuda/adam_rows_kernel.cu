@@ -1,8 +1,8 @@
 // Adam for the rows of a table that a gradient has reached so far (formula: core/ops/adam_rows.cc).
 //
-// A warp has one row of the table. It finds the row's entries in the sorted ids, adds them up in
-// their order, so that every run gives the same bits, and leaves the row alone when it has neither
-// entries nor moments. An id that is no row of the table is found by nobody.
+// A warp processes one row of the table. It finds the row's entries in the sorted ids, adds them in
+// order, so that every run gives the same bits, and skips the row if it has neither entries nor
+// moments. An id that is not a row of the table is ignored.
 
 #include "adam_rows_kernel.h"
 
@@ -54,7 +54,7 @@ __global__ void adamRows(AdamRows<T> all) {
   if (!hasGradient && !all.touched[row]) return;
   if (hasGradient && threadIdx.x == 0) all.touched[row] = true;
 
-  // In double: 1 - 0.999F is off by a hundred-thousandth.
+  // In double: 1 - 0.999F has a relative error of 1e-5.
   const double steps = static_cast<double>(*all.step);
   const double lr = all.lr == nullptr ? all.rate : static_cast<double>(*all.lr);
   const T rate = static_cast<T>(lr / (1.0 - pow(all.beta1, steps)));

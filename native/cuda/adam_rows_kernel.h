@@ -11,13 +11,12 @@ struct AdamRowsArguments {
   void* parameter;  // [rows, columns], as the moments
   void* expAvg;
   void* expAvgSq;
-  bool* touched;       // [rows]
-  const int64_t* ids;  // [entries], ascending
-  const int64_t*
-      order;           // [entries]: where in `values` the entry of an id is; null: at its own place
-  const void* values;  // [entries, columns]
-  const float* step;   // one number, counted from 1
-  const float* lr;     // one number, in place of `rate`; null: `rate` holds
+  bool* touched;         // [rows]
+  const int64_t* ids;    // [entries], ascending
+  const int64_t* order;  // [entries]: the index in `values` of an id's entry; null if in order
+  const void* values;    // [entries, columns]
+  const float* step;     // one number, counted from 1
+  const float* lr;       // one number, instead of `rate`; null to use `rate`
   double rate;
   double beta1, beta2, eps;
   int64_t rows;

@@ -5,7 +5,7 @@
 
 namespace torchformer::cuda {
 
-/// The seed of a dropout mask. A captured graph draws a new one for each replay: it then lies in
+/// The seed of a dropout mask. A captured graph draws a new one for each replay: it is then in
 /// device memory at `slot`, else it is `number`.
 struct Seed {
   uint64_t number = 0;

@@ -10,7 +10,7 @@ namespace torchformer::cuda {
 struct DropArguments {
   Element inputType, outputType;
   const void* input;     // dense rows [rows, columns]
-  const void* residual;  // of outputType, added; null: none
+  const void* residual;  // of outputType, added; or null
   void* output;
   int64_t rows;
   int64_t columns;
@@ -20,7 +20,7 @@ struct DropArguments {
 /// output = residual + drop(input).
 LaunchError launchDrop(const DropArguments& arguments, void* stream);
 
-/// kept[rows, columns] = whether an element survives.
+/// kept[rows, columns] = whether an element is kept.
 LaunchError launchKeptMask(bool* kept, int64_t rows, int64_t columns, const Dropping& dropping,
                            void* stream);
 

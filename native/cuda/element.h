@@ -4,11 +4,11 @@
 
 #include "platform.h"
 
-// Elements of tensors in kernels: read as the type that sums are made in, written rounded.
+// Elements of tensors in kernels: read as the accumulation type, written rounded.
 
 namespace torchformer::cuda {
 
-/// The kinds of elements the kernels know; the numbers have no meaning outside.
+/// The element types of the kernels; the enum values have no external meaning.
 enum class Element : int { float32, float64, bfloat16, float16 };
 
 /// float for all but double.
@@ -23,7 +23,7 @@ struct ComputeType<double> {
 template <typename T>
 using Compute = typename ComputeType<T>::type;
 
-// As constants: in a kernel the functions of std::numeric_limits cannot be called.
+// As constants, because kernels cannot call the functions of std::numeric_limits.
 template <typename C>
 constexpr C infinity = std::numeric_limits<C>::infinity();
 template <typename C>
@@ -75,7 +75,7 @@ TF_DEVICE T narrowed(C value) {
   return Narrow<T>::from(value);
 }
 
-/// Several elements that are read and written at once; `data` of a tensor has to be aligned to it.
+/// Several elements that are read and written together; a tensor's data must be aligned to it.
 template <typename T, int Count>
 struct alignas(sizeof(T) * Count) Vector {
   T values[Count];

@@ -6,8 +6,8 @@ namespace torchformer::cuda {
 
 constexpr LaunchError noSuchTypes = "there is no kernel for these element types";
 
-/// Calls visit<From, To>() for the types that a kernel reads and writes: the same, or from float32
-/// to a half type.
+/// Calls visit<From, To>() for the types that a kernel reads and writes: equal, or float32 to a
+/// half type.
 template <typename Visit>
 LaunchError forNarrowingPairs(Element from, Element to, const Visit& visit) {
   using enum Element;
@@ -48,7 +48,7 @@ LaunchError forElements(Element element, const Visit& visit) {
   return launchError();
 }
 
-/// As forNarrowingPairs, and from a half type to float32.
+/// Like forNarrowingPairs, and also from a half type to float32.
 template <typename Visit>
 LaunchError forElementPairs(Element from, Element to, const Visit& visit) {
   using enum Element;

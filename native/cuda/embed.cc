@@ -14,7 +14,7 @@ namespace {
 
 constexpr auto embedName = "embed";
 
-/// A table in the backward pass, where its numbers of rows alone are looked at.
+/// A table in the backward pass, where only its number of rows is used.
 LookedUp lookedUp(const at::Tensor& ids, int64_t size) {
   return {nullptr, ids.defined() ? ids.const_data_ptr<int64_t>() : nullptr, size};
 }

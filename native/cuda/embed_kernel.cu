@@ -1,7 +1,7 @@
 // Rows of an embedding table with rows of a position table (formulas: core/ops/embed.cc).
 //
-// Ids come from a GPU's memory, where nobody has checked them: each is compared with its table's
-// size before it is used.
+// Ids are in GPU memory, where they have not been checked: each is compared with the size of its
+// table before it is used.
 
 #include "embed_kernel.h"
 

@@ -7,19 +7,19 @@
 
 namespace torchformer::cuda {
 
-/// A table that rows are looked up in, and which; a number outside it makes the result NaN, or its
-/// gradient 0.
+/// A table and the rows to look up; a row number out of range makes the result NaN and its gradient
+/// 0.
 struct LookedUp {
   const void* data;    // dense rows [size, columns]; null in the backward pass
-  const int64_t* ids;  // [rows]; null: there is no such table
+  const int64_t* ids;  // [rows]; null if there is no such table
   int64_t size;
 };
 
 struct EmbedArguments {
   Element type;  // of weight and output, or of both gradients
   LookedUp weight;
-  LookedUp table;          // of the type that sums are made in
-  const void* gradOutput;  // backward pass alone
+  LookedUp table;          // of the accumulation type
+  const void* gradOutput;  // only in the backward pass
   void* output;            // [rows, columns]
   int64_t rows;
   int64_t columns;

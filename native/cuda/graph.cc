@@ -1,7 +1,7 @@
-// CUDA graphs: the launches of a step are recorded once and then given to the GPU in one.
+// CUDA graphs: the launches of a step are captured once and then submitted to the GPU together.
 //
-// Capturing needs a stream of its own, on which nothing may wait. libtorch's CUDAGraph keeps the
-// memory of what was captured apart, and advances the GPU's generator at each replay.
+// Capturing needs a separate stream, on which nothing may synchronize. libtorch's CUDAGraph keeps
+// the memory of the captured work separate, and advances the GPU's generator at each replay.
 
 #if !defined(TORCHFORMER_CUDA_EMULATED)
 
@@ -30,7 +30,7 @@ struct Recording {
 class Graphs {
  public:
   static Graphs& instance() {
-    // Never destroyed: at exit the driver may be gone before.
+    // Never destroyed: at exit the driver may already be unloaded.
     static Graphs* const graphs = std::make_unique<Graphs>().release();
     return *graphs;
   }
@@ -39,10 +39,10 @@ class Graphs {
     const c10::impl::VirtualGuardImpl gpu(c10::DeviceType::CUDA);
     const c10::Device place(c10::DeviceType::CUDA, static_cast<c10::DeviceIndex>(device));
     const auto deviceBefore = gpu.exchangeDevice(place);
-    // Nothing of before may still be under way when another stream goes on with it.
+    // Earlier work must be complete before another stream continues with its results.
     gpu.synchronizeDevice(place.index());
     const std::lock_guard lock(mutex_);
-    // One stream for all recordings of a device: libraries keep memory for each stream.
+    // One stream for all captures on a device, because libraries keep memory for each stream.
     const auto found = streams_.find(place.index());
     const auto stream = found != streams_.end()
                             ? found->second
@@ -51,8 +51,8 @@ class Graphs {
     const auto streamBefore = gpu.exchangeStream(stream);
     auto graph = std::make_unique<at::cuda::CUDAGraph>();
     try {
-      // All use the memory of the first one: they are replayed one after the other. When the last
-      // graph goes, so does that memory. Other threads may go on with what they do.
+      // All use the memory pool of the first one, because they are replayed one at a time. The pool
+      // is freed with the last graph. Other threads may continue their work.
       if (graphs_.empty()) pool_ = {0, 0};
       graph->capture_begin(pool_, cudaStreamCaptureModeThreadLocal);
     } catch (...) {
@@ -65,7 +65,7 @@ class Graphs {
     return last_;
   }
 
-  /// Also after a fault, when what was captured so far is thrown away.
+  /// Also called after an error, when the captured work is discarded.
   void end(int64_t number, bool isWhole) {
     auto& recording = at(number);
     const c10::impl::VirtualGuardImpl gpu(c10::DeviceType::CUDA);

@@ -1,8 +1,8 @@
 // The device op of core/device/linear_cross_entropy.cc on CUDA.
 //
-// Logits exist for as many rows at a time as fit into `bufferBytes`. From one row of them to the
-// next are multiples of 64 places, and with half types, whose weight is often a rounded copy
-// anyway, that copy has as many rows: products of such sizes are the fast ones.
+// Logits exist for as many rows at a time as fit into `bufferBytes`. Their row stride is a multiple
+// of 64 elements, and with half types, whose weight is often a rounded copy anyway, that copy has
+// as many rows: products of such sizes are the fastest.
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/addmm.h>
@@ -32,7 +32,7 @@ using Six = std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tenso
 constexpr auto lossName = "linear_cross_entropy";
 
 #if defined(TORCHFORMER_CUDA_EMULATED)
-// So that small tests have several chunks.
+// Small, so that tests have several chunks.
 constexpr int64_t bufferBytes = int64_t{1} << 13;
 #else
 constexpr int64_t bufferBytes = int64_t{1} << 30;
@@ -52,7 +52,7 @@ void addProduct(at::Tensor sum, const at::Tensor& a, const at::Tensor& b, bool k
       at::addmm_out(sum, sum, a, b, beta, scale);
     }
   } else if (a.is_cpu()) {
-    // Emulated: libtorch has these products for GPUs alone.
+    // Emulated, because libtorch has these products only for GPUs.
     addProduct(sum, a.to(type), b.to(type), keepsSum, scale);
   } else if (isPlain) {
     at::mm_out(sum, a, b, type);
@@ -71,7 +71,7 @@ at::Tensor asFactor(const at::Tensor& weight, at::ScalarType type, int64_t padde
   return padded;
 }
 
-/// What float32 numbers are rounded to before products.
+/// The type to which float32 numbers are rounded before products.
 at::ScalarType factorType(Products products) {
   switch (products) {
     case Products::bfloat16:
@@ -100,7 +100,7 @@ Six pass(const at::Tensor& input, const at::Tensor& weight, const OptionalTensor
   const c10::DeviceGuard guard(input.device());
   const Types types(input, static_cast<Products>(products));
   const bool isNarrow = types.factors != types.logits;
-  // Small slopes would be lost in float16: there the scale comes behind the products.
+  // Small gradients would underflow in float16, so the scale is applied after the products.
   const bool scalesLater = types.factors == at::kHalf;
   const double slopeScale = scalesLater ? 1.0 : scale;
   const double productScale = scalesLater ? scale : 1.0;

@@ -1,8 +1,8 @@
 // Softmax, loss and gradient of rows of logits (formulas: core/ops/linear_cross_entropy.cc).
 //
-// A block has one row, which is as long as the vocabulary, and reads it twice: once for the highest
-//   logit and the sum of the exponentials, in one pass, by scaling the sum whenever a higher logit
-//   appears; once to write the gradient, which may take the place of the logits.
+// A block processes one row, which is as long as the vocabulary, and reads it twice: once for the
+//   highest logit and the sum of the exponentials, rescaling the sum whenever a higher logit
+//   appears; once to write the gradient, which may overwrite the logits.
 // Hazards: infinite logits give NaN, as in the CPU's kernel, which subtracts the highest one.
 
 #include "linear_cross_entropy_kernel.h"
@@ -26,7 +26,7 @@ struct Least {
   TF_DEVICE int64_t operator()(int64_t a, int64_t b) const { return a < b ? a : b; }
 };
 
-/// Of numbers among which there is no NaN.
+/// The maximum of numbers without NaN.
 struct Highest {
   template <typename T>
   TF_DEVICE T operator()(T a, T b) const {
@@ -34,13 +34,13 @@ struct Highest {
   }
 };
 
-/// What is known of logits seen so far.
+/// The statistics of the logits so far.
 template <typename C>
 struct Seen {
   C highest = -infinity<C>;
   C exponentials = 0;  // sum of exp(logit - highest)
   C sum = 0;
-  int64_t first = nowhere;  // where the highest is, the first of equal ones
+  int64_t first = nowhere;  // the index of the highest, the first of equal ones
 
   TF_DEVICE void add(C logit, int64_t column) {
     sum += logit;
@@ -55,7 +55,7 @@ struct Seen {
     }
   }
 
-  /// The sum as it would be below another highest logit.
+  /// The sum relative to another highest logit.
   TF_DEVICE C exponentialsBelow(C other) const {
     return highest == other ? exponentials : exponentials * exp(highest - other);
   }
@@ -89,7 +89,7 @@ __global__ void lossOfRows(LossRows<C, Gradient> all) {
   const int64_t begin = int64_t{threadIdx.x} * width;
   const int64_t target = all.target[row];
   const bool isIgnored = target == all.ignoreIndex;
-  // The same for all threads of the block.
+  // This condition is the same for all threads of the block.
   if (isIgnored || target < 0 || target >= all.classes) {
     if (threadIdx.x == 0) {
       all.losses[row] = isIgnored ? C(0) : notANumber<C>;
@@ -112,7 +112,7 @@ __global__ void lossOfRows(LossRows<C, Gradient> all) {
     }
   }
   const C highest = Block::reduced(seen.highest, Highest{});
-  // Infinite: the differences from it are NaN.
+  // If it is infinite, the differences from it are NaN.
   const C total = Block::sum(seen.exponentialsBelow(highest)) + (highest - highest);
   const C meanLogit = Block::sum(seen.sum) / static_cast<C>(all.classes);
   const int64_t first = Block::reduced(seen.highest == highest ? seen.first : nowhere, Least{});
@@ -126,7 +126,7 @@ __global__ void lossOfRows(LossRows<C, Gradient> all) {
     all.correct[row] = first == target;
   }
   if (gradient == nullptr) return;
-  // Where the gradient takes the place of the logits, that of the target has been read by now.
+  // If the gradient overwrites the logits, that of the target has been read by now.
   __syncthreads();
 
   const C factor = all.scale / total;

@@ -20,7 +20,7 @@ using core::statisticsType;
 
 constexpr auto normName = "norm";
 
-/// Scale or shift as the kernels take it: short, so widened here, and dense.
+/// Scale or shift as the kernels require it: widened here, because it is short, and dense.
 at::Tensor parameter(const OptionalTensor& tensor, at::ScalarType type) {
   return tensor.has_value() ? dense(tensor->to(type)) : at::Tensor();
 }
@@ -29,13 +29,13 @@ at::Tensor like(const at::Tensor& tensor, at::ScalarType type) {
   return at::empty(tensor.sizes(), tensor.options().dtype(type));
 }
 
-/// What the sum, if any, adds to a norm.
+/// The additional tensors of a norm with a sum.
 struct SumParts {
   at::Tensor input, residual, sum;
   Dropping dropping;
 };
 
-/// `rows`: what is normed, or has the shape and dtype of it.
+/// `rows`: the tensor to normalise, or one of its shape and dtype.
 Three forward(const at::Tensor& rows, const SumParts* parts, const at::Tensor& scale,
               const OptionalTensor& shift, const NormForm& form, at::ScalarType outputType) {
   const auto type = statisticsType(rows);
@@ -67,8 +67,8 @@ Three forward(const at::Tensor& rows, const SumParts* parts, const at::Tensor& s
   return {output, mean, std};
 }
 
-/// Gradients of what was normed (undefined unless wanted), of scale and of shift. `dropped`: gets
-/// the first one's way through a dropout; undefined: none.
+/// Gradients of the normalised tensor (undefined unless requested), of scale and of shift.
+/// `dropped` gets the first one's gradient through a dropout, and is undefined if there is none.
 Three backward(const at::Tensor& gradOutput, const at::Tensor& input, const at::Tensor& scale,
                const at::Tensor& mean, const at::Tensor& std, const OptionalTensor& gradSum,
                const NormForm& form, bool wantsInput, bool wantsParameters,
@@ -85,7 +85,7 @@ Three backward(const at::Tensor& gradOutput, const at::Tensor& input, const at::
   at::Tensor gradScale;
   at::Tensor gradShift;
   if (wantsParameters) {
-    // Without rows nothing is launched.
+    // Without rows, no kernel is launched.
     gradScale = count == 0 ? at::zeros({columns}, options) : at::empty({columns}, options);
     gradShift = count == 0 ? at::zeros({columns}, options) : at::empty({columns}, options);
     partials = at::empty({2, normPartialRows(count, columns), columns}, options);

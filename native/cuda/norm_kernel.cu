@@ -1,15 +1,15 @@
 // Norms over rows, forward and backward (formulas: core/ops/layer_norm.cc, core/ops/rms_norm.cc),
-// alone and behind a dropped residual sum.
+// alone and after a residual sum with dropout.
 //
-// Forward: a warp, or for long rows a block, has one row. The row is read from memory once; the
-//   later passes find it in the first-level cache.
-// Backward: the rows are few numbers wide and many. A warp takes every n-th row and keeps the sums
-//   for scale and shift of its columns in registers, so that gradOutput and input are read once;
-//   the blocks' sums are added up in a fixed order by a second kernel. Rows over 1024 columns, or
-//   that cannot be read four numbers at once, get their column sums from a kernel of its own.
+// Forward: a warp, or for long rows a block, processes one row. The row is read from memory once;
+//   later passes find it in the L1 cache.
+// Backward: the rows are short and many. A warp processes every n-th row and keeps the sums for
+//   scale and shift of its columns in registers, so that gradOutput and input are read once; a
+//   second kernel adds the blocks' sums in a fixed order. Rows over 1024 columns, or rows that
+//   cannot be read four elements at a time, get their column sums from a separate kernel.
 // Hazards: a row of equal values has std = 0, where the second term of the gradient is 0 / 0: taken
 //   as 0. A row whose squares overflow is NaN. The sum of residual and dropped input is rounded
-//   before it is normed, because the backward pass sees it rounded.
+//   before the norm, because the backward pass reads it rounded.
 
 #include "norm_kernel.h"
 
@@ -26,7 +26,7 @@ namespace {
 
 constexpr int rowsPerBlock = 4;
 constexpr int longRowThreads = 256;
-/// Columns up to which a warp keeps the column sums in registers.
+/// Maximum number of columns for which a warp keeps the column sums in registers.
 constexpr int64_t mostRegisterColumns = 1024;
 constexpr int64_t mostPartialRows = 512;
 constexpr int stripeRows = 8;
@@ -53,7 +53,7 @@ struct PlainRows {
   TF_DEVICE Row row(int64_t index, int64_t columns) const { return {data + index * columns}; }
 };
 
-/// residual + drop(input), written to `sum` when first seen.
+/// residual + drop(input), written to `sum` on first use.
 template <typename T, typename SumType, int Width>
 struct DroppedSums {
   using C = Compute<SumType>;
@@ -116,7 +116,7 @@ __global__ void normForward(Rows all, Affine<C> affine, Out* output, C* means, C
     for (int i = 0; i < Width; ++i) squares += (x.values[i] - mean) * (x.values[i] - mean);
   }
   squares = Group::sum(squares);
-  squares += squares - squares;  // infinite: NaN
+  squares += squares - squares;  // NaN if infinite
   const C std = sqrt(squares / form.divisor);
   const C reciprocal = C(1) / form.spreadOf(std);
 
@@ -137,7 +137,7 @@ __global__ void normForward(Rows all, Affine<C> affine, Out* output, C* means, C
   }
 }
 
-/// What the backward pass needs to know of one row.
+/// The statistics of one row for the backward pass.
 template <typename C>
 struct RowStatistics {
   C mean;
@@ -191,10 +191,10 @@ struct BackwardRows {
   }
 };
 
-/// The gradient's way through a dropout, where there is one.
+/// The gradient through a dropout, if there is one.
 template <typename T>
 struct DroppedGradient {
-  T* gradDropped;  // null: none
+  T* gradDropped;  // may be null
   Dropping dropping;
 
   template <int Width, typename C>
@@ -269,7 +269,7 @@ __global__ void normBackwardShort(BackwardRows<C, In, Grad> all, Dropped dropped
   }
   if (scalePartials == nullptr) return;
 
-  // The block's warps one after the other: a fixed order of additions.
+  // The block's warps in sequence, for a fixed order of additions.
   __shared__ C scaleShared[PerLane * Width * warpSize_];
   __shared__ C shiftShared[PerLane * Width * warpSize_];
   for (int warp = 0; warp < rowsPerBlock; ++warp) {
@@ -299,7 +299,7 @@ __global__ void normBackwardShort(BackwardRows<C, In, Grad> all, Dropped dropped
   }
 }
 
-/// gradInput of long rows, a block each.
+/// gradInput of long rows, one block per row.
 template <typename C, typename In, typename Grad, typename Dropped, int Width>
 __global__ void normBackwardLong(BackwardRows<C, In, Grad> all, Dropped dropped) {
   const int64_t row = blockIdx.x;
@@ -428,7 +428,7 @@ void backwardOf(const NormBackwardArguments& a, const Dropped& dropped, void* st
       RowForm<C>(a.form, a.columns)};
   const bool isWide = fitsWidth<4>(a.columns, a.gradOutput, a.input, a.scale, a.gradSum,
                                    a.gradInput, a.gradDropped);
-  // Short rows that cannot be read four at once are rare.
+  // Short rows that cannot be read four elements at a time are rare.
   if (isWide && a.columns <= mostRegisterColumns) {
     backwardShort<C, In, Grad, Dropped, 4>(a, all, dropped, stream);
   } else if (isWide) {
@@ -468,8 +468,8 @@ void summedForward(const NormForwardArguments& a, void* stream) {
   }
 }
 
-/// Calls visit<Dropped, Sum, Out>(): what is dropped has the type of the sum, or that of the norm's
-/// result.
+/// Calls visit<Dropped, Sum, Out>(): the dropped input has the type of the sum, or that of the
+/// norm's result.
 template <typename Visit>
 LaunchError forSummedTypes(Element dropped, Element sum, Element out, const Visit& visit) {
   if (dropped != sum && dropped != out) return noSuchTypes;

@@ -6,26 +6,26 @@
 #include "dropout_in_kernels.h"
 #include "element.h"
 
-// Launchers of the norm kernels. Pointers are device memory of dense rows [rows, columns]; all is
-// queued on `stream`.
+// Launchers of the norm kernels. Pointers are device memory of dense rows [rows, columns]; all
+// kernels are queued on `stream`.
 
 namespace torchformer::cuda {
 
 using core::NormForm;
 
-/// Of a row's statistics, scale and shift: float, or double for float64 rows.
+/// Statistics, scale and shift are float, or double for float64 rows.
 struct NormForwardArguments {
   Element inputType, outputType;
   const void* input;
   const void* scale;
-  const void* shift;  // null: none
+  const void* shift;  // may be null
   void* output;
   void* mean;  // [rows]
   void* std;   // [rows], without eps
   int64_t rows;
   int64_t columns;
   NormForm form;
-  // With a residual the input is dropped and added to it first; the sum is normed and kept.
+  // With a residual, the input is dropped and added to it first; the sum is normalised and stored.
   const void* residual = nullptr;
   void* sum = nullptr;
   Element sumType = Element::float32;  // of residual and sum
@@ -34,7 +34,7 @@ struct NormForwardArguments {
 
 LaunchError launchNormForward(const NormForwardArguments& arguments, void* stream);
 
-/// How many rows of partial sums the gradients of scale and shift need.
+/// Number of rows of partial sums for the gradients of scale and shift.
 int64_t normPartialRows(int64_t rows, int64_t columns);
 
 struct NormBackwardArguments {
@@ -44,9 +44,9 @@ struct NormBackwardArguments {
   const void* scale;
   const void* mean;
   const void* std;
-  const void* gradSum;  // of inputType, added to gradInput; null: none
-  void* gradInput;      // of inputType; null: not wanted
-  // [normPartialRows, columns] each, and [columns]; null: not wanted
+  const void* gradSum;  // of inputType, added to gradInput; or null
+  void* gradInput;      // of inputType; null unless requested
+  // [normPartialRows, columns] each, and [columns]; null unless requested
   void* scalePartials;
   void* shiftPartials;
   void* gradScale;
@@ -54,7 +54,7 @@ struct NormBackwardArguments {
   int64_t rows;
   int64_t columns;
   NormForm form;
-  // Behind a dropped sum: what gradInput becomes on its way through the dropout.
+  // After a sum with dropout: gradInput through the dropout.
   void* gradDropped = nullptr;
   Element droppedType = Element::float32;
   Dropping dropping = {};

@@ -2,9 +2,9 @@
 
 #include <cstdint>
 
-// What the kernels are written with. The same files are compiled twice: by nvcc for GPUs, and by
-// the C++ compiler for host/emulator.h, which runs the threads of a block one after the other. So
-// every line of a kernel can be tested on a machine without a GPU.
+// The platform of the kernels. The same files are compiled twice: by nvcc for GPUs, and by the C++
+// compiler for host/emulator.h, which runs the threads of a block one at a time, so that every line
+// of a kernel can be tested on a machine without a GPU.
 
 #if defined(__CUDACC__)
 
@@ -13,7 +13,7 @@
 #include <cuda_runtime.h>
 
 #define TF_DEVICE __device__ __forceinline__
-/// What host code computes too, such as sizes.
+/// For functions that host code calls too, such as those for sizes.
 #define TF_EVERYWHERE __host__ __device__ __forceinline__
 #define TF_LAUNCH(kernel, grid, block, stream, ...) \
   kernel<<<(grid), (block), 0, static_cast<cudaStream_t>(stream)>>>(__VA_ARGS__)
@@ -23,7 +23,7 @@ namespace torchformer::cuda {
 using Bfloat16 = __nv_bfloat16;
 using Float16 = __half;
 
-/// Why the launch just made was refused; null when it was not.
+/// Why the last launch failed, or null if it did not.
 inline const char* launchError() {
   const cudaError_t error = cudaGetLastError();
   return error == cudaSuccess ? nullptr : cudaGetErrorString(error);
@@ -56,7 +56,7 @@ inline const char* launchError() { return nullptr; }
 
 namespace torchformer::cuda {
 
-/// What every launcher returns: null, or why the launch was refused.
+/// The result of every launcher: null, or why the launch failed.
 using LaunchError = const char*;
 
 constexpr int warpSize_ = 32;

@@ -17,7 +17,7 @@ struct Sum {
 struct Maximum {
   template <typename T>
   TF_DEVICE T operator()(T a, T b) const {
-    // NaN wins: it must not hide behind a finite maximum.
+    // NaN wins, so that a finite maximum does not hide it.
     return a > b || a != a ? a : b;
   }
 };
@@ -47,7 +47,7 @@ struct RowGroup {
       __syncthreads();
       value = parts[0];
       for (int warp = 1; warp < warps; ++warp) value = operation(value, parts[warp]);
-      // The next call writes the same places.
+      // The next call writes to the same addresses.
       __syncthreads();
     }
     return value;

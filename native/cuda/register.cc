@@ -1,4 +1,4 @@
-// Registers our CUDA kernels when the library is opened. It is opened after libtorch_cuda and after
+// Registers our CUDA kernels when the library is loaded. It is loaded after libtorch_cuda and after
 // the ops were registered (by the addon, or by libtorchformer_core.so).
 
 #include "core/device/device_op.h"

@@ -4,15 +4,15 @@
 
 #include "platform.h"
 
-// How kernels that treat each element by itself, knowing its row, are spread over the GPU: a thread
-// takes some elements of a row; rows are spread over blocks in y, which has a limit, so that each
-// block may have several.
+// The grid of elementwise kernels that need the row of each element: a thread processes several
+// elements of a row; rows are distributed over blocks in y, whose number is limited, so a block may
+// have several rows.
 
 namespace torchformer::cuda {
 
 constexpr int rowGridThreads = 128;
 
-/// For `width` elements a thread.
+/// For `width` elements per thread.
 inline dim3 rowGrid(int64_t rows, int64_t columns, int width) {
   constexpr int64_t mostRowBlocks = 32768;
   const auto perBlock = int64_t{rowGridThreads} * width;

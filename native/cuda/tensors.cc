@@ -24,7 +24,7 @@ Element elementOf(at::ScalarType dtype) {
 
 void* currentStream(const at::Device& device) {
   if (device.is_cpu()) return nullptr;
-  // Through the device-generic door, so that nothing of libtorch_cuda has to be linked.
+  // Through the device-generic interface, so that libtorch_cuda need not be linked.
   return c10::impl::VirtualGuardImpl(device.type()).getStream(device).native_handle();
 }
 

@@ -8,7 +8,7 @@
 #include "dropout_in_kernels.h"
 #include "element.h"
 
-// From tensors to what launchers take.
+// Converts tensors to the arguments of launchers.
 
 namespace torchformer::cuda {
 
@@ -23,13 +23,13 @@ void registerActivationDropout(torch::Library& library);
 void registerLinearCrossEntropy(torch::Library& library);
 void registerNorm(torch::Library& library);
 
-/// @throws ERR_DTYPE for other dtypes than the four floating ones
+/// @throws ERR_DTYPE for dtypes other than the four floating-point types
 Element elementOf(at::ScalarType dtype);
 
-/// The stream that work for this device belongs on, as cudaStream_t.
+/// The current stream of this device, as cudaStream_t.
 void* currentStream(const at::Device& device);
 
-/// @throws ERR_CUDA naming the op when a launch was refused
+/// @throws ERR_CUDA with the name of the op if a launch failed
 void check(const char* op, LaunchError error);
 
 /// [..., D] as dense rows.
@@ -39,7 +39,7 @@ struct RowSizes {
 };
 RowSizes rowSizes(const at::Tensor& tensor);
 
-/// `tensor` as the dense rows that kernels take; a copy only where it is not.
+/// `tensor` as dense rows for kernels; a copy only if it is not dense.
 inline at::Tensor dense(const at::Tensor& tensor) { return tensor.contiguous(); }
 
 inline const void* dataOf(const at::Tensor& tensor) {

@@ -8,7 +8,7 @@
 
 namespace torchformer::cuda {
 
-/// `Width` elements in the type of sums.
+/// `Width` elements in the accumulation type.
 template <int Width, typename T>
 TF_DEVICE Vector<Compute<T>, Width> loaded(const T* from) {
   const auto raw = *reinterpret_cast<const Vector<T, Width>*>(from);
@@ -23,8 +23,8 @@ TF_DEVICE void store(T* to, const Vector<T, Width>& values) {
   *reinterpret_cast<Vector<T, Width>*>(to) = values;
 }
 
-/// Whether rows of `columns` elements at these places can be read `Width` at once. Every element
-/// type's vector of 4 is at most 32 bytes; null does not count.
+/// Whether rows of `columns` elements at these addresses can be read `Width` at a time. A vector of
+/// 4 elements of any type has at most 32 bytes; null pointers are ignored.
 template <int Width, typename... Pointers>
 bool fitsWidth(int64_t columns, const Pointers*... pointers) {
   constexpr uintptr_t widest = 8 * Width;

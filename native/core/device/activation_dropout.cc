@@ -30,7 +30,7 @@ at::Tensor byPlainOps(Activation activation, const HiddenRows& rows, double p, c
   if (rows.gateBias.defined()) rows.gate.add_(rows.gateBias);
   if (activation == Activation::relu) {
     main.relu_();
-    // Not a product with the mask: what is dropped may be infinite.
+    // Not a product with the mask, because dropped elements may be infinite.
     if (p > 0.0) main.masked_fill_(keptMask(main, p, seed).logical_not_(), 0.0);
     return main;
   }

@@ -6,21 +6,22 @@
 #include "core/support/activation.h"
 #include "core/support/seed.h"
 
-// What a feed-forward network does between its linear layers, on the device that the tensors are
-// on. Formulas: ops/feed_forward.cc.
+// The operations between the linear layers of a feed-forward network, on the device of the tensors.
+// Formulas: ops/feed_forward.cc.
 
 namespace torchformer::core {
 
-/// The results of the first linear layers; both are changed in place.
+/// The results of the first linear layers; both are modified in place.
 struct HiddenRows {
   at::Tensor main;  // [rows, F], becomes what the backward pass needs (see activateAndDrop)
   at::Tensor gate;  // [rows, F] for swiglu, else undefined; becomes c
-  // [F], to be added first, float32 or as the rows; undefined: none, or added already.
+  // [F], to be added first, float32 or in the dtype of the rows; undefined if absent or already
+  // added.
   at::Tensor bias, gateBias;
 };
 
-/// Whether activateAndDrop is to add the biases to rows of `dtype` on the device of `input`: else
-/// the products before it do that better.
+/// Whether activateAndDrop should add the biases to rows of `dtype` on the device of `input`;
+/// otherwise the preceding products add them more efficiently.
 bool addsBiases(Activation activation, const at::Tensor& input, at::ScalarType dtype);
 
 /// Returns h without the scale of the survivors; each element is dropped with probability `p`.

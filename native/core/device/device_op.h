@@ -7,11 +7,11 @@
 
 #include <string>
 
-// The part of an op that every kind of device does in its own way. Each is an op of the dispatcher
-// in a namespace of its own: kernels for the CPU and for meta tensors (shapes alone) are registered
-// here in core, those for CUDA by native/cuda when its library is opened. What is around it
-// (checks, options, autograd, the readable reference) is the same for all devices and stands in the
-// op's own file. These ops check nothing and have no gradient.
+// The device-specific part of an op. Each is an op of the dispatcher in a separate namespace:
+// kernels for the CPU and for meta tensors (shapes only) are registered here in core, those for
+// CUDA by native/cuda when its library is loaded. Everything else (checks, options, autograd, the
+// readable reference) is the same for all devices and is in the op's own file. Device ops check
+// nothing and have no gradient.
 
 namespace torchformer::core {
 
@@ -23,7 +23,7 @@ class DeviceOp;
 template <typename Result, typename... Arguments>
 class DeviceOp<Result(Arguments...)> {
  public:
-  /// `name` as registered; the op has to be there already.
+  /// `name` as registered; the op must already be registered.
   explicit DeviceOp(const char* name)
       : handle_(c10::Dispatcher::singleton().findSchemaOrThrow(
             (std::string(deviceNamespace) + "::" + name).c_str(), "")),
@@ -33,7 +33,7 @@ class DeviceOp<Result(Arguments...)> {
     return typed_.call(std::forward<Arguments>(arguments)...);
   }
 
-  /// Whether the device of `tensor` has a kernel: not on a GPU while native/cuda is not open.
+  /// Whether the device of `tensor` has a kernel: not on a GPU unless native/cuda is loaded.
   bool isFor(const at::Tensor& tensor) const {
     const auto key = c10::computeDispatchKey(std::nullopt, std::nullopt, tensor.device());
     return handle_.hasKernelForDispatchKey(key);

@@ -65,7 +65,7 @@ at::Tensor keptMask(const at::Tensor& like, double p, const Seed& seed) {
   return onCpu.to(like.device());
 }
 
-// A product, not masked_fill: libtorch's kernel for that takes twice as long.
+// A product instead of masked_fill, whose kernel in libtorch takes twice as long.
 at::Tensor applyKept(const at::Tensor& input, const at::Tensor& kept, double p) {
   return input.mul(kept).mul_(survivorScale(p));
 }

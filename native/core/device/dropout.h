@@ -9,7 +9,7 @@
 #include "core/support/dropout_bits.h"
 #include "core/support/seed.h"
 
-// Dropout on the device that the tensors are on. A mask is a function of its seed
+// Dropout on the device of the tensors. A mask is a function of its seed
 // (support/dropout_bits.h; the last dimension is the row): the same on all devices and for every
 // number of threads.
 
@@ -19,11 +19,11 @@ namespace torchformer::core {
 /// probability `p`.
 at::Tensor keptMask(const at::Tensor& like, double p, const Seed& seed);
 
-/// `input` with the dropped places at 0 and the others scaled; a new tensor. Differentiable.
+/// `input` with dropped elements set to 0 and the others scaled; a new tensor. Differentiable.
 at::Tensor applyKept(const at::Tensor& input, const at::Tensor& kept, double p);
 
-/// What applyKept does with the mask of this seed, without making that mask, and added to
-/// `residual` (of the same shape) where one is given; in `outputType`. Not differentiable.
+/// Like applyKept with the mask of this seed, but without storing that mask, and added to
+/// `residual` (of the same shape) if it is given; in `outputType`. Not differentiable.
 at::Tensor drop(const at::Tensor& input, double p, const Seed& seed, const at::Tensor& residual,
                 at::ScalarType outputType);
 

@@ -5,18 +5,18 @@
 
 #include "core/support/seed.h"
 
-// Rows of a table, scaled, with rows of a second table and a dropout, and back again, on the device
-// that the tensors are on. Formulas: ops/embed.cc.
+// Scaled rows of a table plus rows of a second table, with dropout, forward and backward, on the
+// device of the tensors. Formulas: ops/embed.cc.
 //
-// On the CPU all ids have to be rows of their tables. Elsewhere nobody can look without waiting for
-// the device: a row with another id is NaN, and has no part in the gradients.
+// On the CPU all ids must be rows of their tables. Elsewhere a check would have to synchronize with
+// the device: a row whose id is out of range is NaN, and does not contribute to the gradients.
 
 namespace torchformer::core {
 
-/// Which rows, and what is done to them.
+/// The rows to look up, and the operations on them.
 struct EmbedRows {
   at::Tensor ids;        // int64 [N]
-  at::Tensor positions;  // int64 [N], of the second table; undefined: none
+  at::Tensor positions;  // int64 [N], of the second table; undefined if there is none
   double scale;
   double dropoutP;
   Seed seed;
@@ -31,7 +31,7 @@ at::Tensor embedForward(const at::Tensor& weight, const at::Tensor& table, const
 at::Tensor embedBackward(const at::Tensor& gradOutput, const EmbedRows& rows, int64_t vocabulary,
                          int64_t positions);
 
-/// Whether the device of `tensor` has kernels for these; if not, plain ops have to do.
+/// Whether the device of `tensor` has kernels for these; if not, plain ops are used.
 bool hasEmbedKernels(const at::Tensor& tensor);
 
 void defineEmbedDeviceOps(torch::Library& library);

@@ -30,16 +30,16 @@ const DeviceOp<PassSignature>& passOp() {
   return op;
 }
 
-/// Rows whose logits exist at a time. The products are at their fastest from about 256 rows on, and
-/// 256 rows of a vocabulary of 150,000 are 150 MB.
+/// Number of rows whose logits exist at a time. Products reach full speed at about 256 rows, and
+/// 256 rows of a vocabulary of 150,000 take 150 MB.
 constexpr int64_t chunkRows = 256;
 
-/// Columns of logits that one product makes. MKL is half as fast again with 1024 as with all of a
+/// Number of columns of logits per product. With 1024, MKL is 50% faster than with all columns of a
 /// vocabulary of 150,000, for the same bits.
 constexpr int64_t productColumns = 1024;
 
-/// From one row of logits to the next: rows begin at full vectors, without which MKL loses a
-/// quarter of its speed, and not all in the same cache sets.
+/// The stride of rows of logits: rows begin at full vectors, without which MKL is 25% slower, and
+/// not all in the same cache sets.
 int64_t rowStride(int64_t classes) {
   const auto aligned = (classes + 15) / 16 * 16;
   return aligned % 1024 == 0 ? aligned + 16 : aligned;
@@ -127,7 +127,7 @@ LossAndGradients chunked(const at::Tensor& input, const at::Tensor& weight, cons
   return result;
 }
 
-/// A weight as the factor of products with `input`, whose dtype it is rounded to.
+/// A weight as the factor of products with `input`, rounded to its dtype.
 at::Tensor asFactor(const at::Tensor& weight, const at::Tensor& input) {
   // Half types: exact copies in float32.
   return widened(weight.to(input.scalar_type()));

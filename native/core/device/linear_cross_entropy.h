@@ -5,7 +5,7 @@
 
 #include "core/support/product.h"
 
-// The loss of linear_cross_entropy and its gradients, on the device that the tensors are on.
+// The loss of linear_cross_entropy and its gradients, on the device of the tensors.
 // Formulas: ops/linear_cross_entropy.cc.
 
 namespace torchformer::core {
@@ -17,7 +17,7 @@ struct LossSettings {
   Products products;
 };
 
-/// Which gradients are asked for.
+/// Which gradients are requested.
 struct LossGradientsWanted {
   bool input, weight, bias;
   bool any() const { return input || weight || bias; }
@@ -27,19 +27,19 @@ struct LossAndGradients {
   at::Tensor loss;         // scalar, float32, or float64 for float64 inputs
   at::Tensor tokenLosses;  // [N] likewise
   at::Tensor correct;      // int64 scalar
-  // In the dtypes of what they belong to; undefined unless wanted.
+  // In the dtypes of their tensors; undefined unless requested.
   at::Tensor gradInput, gradWeight, gradBias;
 };
 
-/// Whether the device of `tensor` has kernels for this; if not, plain ops have to do.
+/// Whether the device of `tensor` has kernels for this; if not, plain ops are used.
 bool hasLossKernels(const at::Tensor& tensor);
 
 /// `input` [N, D], `weight` [V, D], `bias` [V] or undefined, `target` int64 [N], all checked.
 ///
 /// Weight and bias may be float32 beside an input of a half type: the factors of all products are
 /// then rounded to that type, and the gradients of weight and bias are float32. On the CPU each
-/// target has to be a class or ignored. Elsewhere nobody can look without waiting for the device:
-/// the loss of another one is NaN, and its row has no part in the gradients.
+/// target must be a class or ignored. Elsewhere a check would have to synchronize with the device:
+/// the loss of an invalid target is NaN, and its row does not contribute to the gradients.
 LossAndGradients lossAndGradients(const at::Tensor& input, const at::Tensor& weight,
                                   const at::Tensor& bias, const at::Tensor& target,
                                   const LossSettings& settings, const LossGradientsWanted& wanted);

@@ -76,7 +76,7 @@ Three backwardCpu(const at::Tensor& gradOutput, const at::Tensor& input, const a
                   const at::Tensor& mean, const at::Tensor& std, const OptionalTensor& gradSum,
                   double eps, bool sampleStd, bool epsOutside, bool centred, bool wantsInput,
                   bool) {
-  // In the loops the gradients of scale and shift come for nothing.
+  // The loops compute the gradients of scale and shift at no extra cost.
   auto found =
       normRowsBackward(widened(gradOutput).to(mean.scalar_type()), widened(input), widened(scale),
                        mean, std, {eps, sampleStd, epsOutside, centred}, wantsInput);
@@ -200,8 +200,8 @@ DroppedSumNormGradients droppedSumNormBackward(const at::Tensor& gradOutput,
 
 namespace {
 
-/// `spread` [..., 1] with NaN where the squares of the deviations overflow. at::var adds up in a
-/// wider type on the CPU and would hide that.
+/// `spread` [..., 1] with NaN where the squares of the deviations overflow. at::var accumulates in
+/// a wider type on the CPU and would hide that.
 at::Tensor checkedSpread(const at::Tensor& spread, const at::Tensor& deviations) {
   const auto squares = at::square(deviations.detach()).sum({-1}, /*keepdim=*/true);
   return spread.masked_fill(at::isfinite(squares).logical_not(),
@@ -220,12 +220,12 @@ at::Tensor composedNorm(const at::Tensor& input, const at::Tensor& scale, const 
   const auto shifted = [&](const at::Tensor& scaled) {
     return (shift.defined() ? scaled + widened(shift) : scaled).to(outputType);
   };
-  // Without rows there is no spread to take, and at::var would print a warning.
+  // Without rows there is no spread, and at::var would print a warning.
   if (input.numel() == 0) return shifted(x * widened(scale));
   const int64_t correction = form.sampleStd ? 1 : 0;
   const auto mean = x.mean({-1}, /*keepdim=*/true);
-  // at::std defines its own gradient as 0 where the standard deviation is 0, which a square root of
-  // the variance would not.
+  // at::std defines its gradient as 0 where the standard deviation is 0, unlike a square root of
+  // the variance.
   const auto spread =
       form.epsOutside ? at::std(x, /*dim=*/{-1}, correction, /*keepdim=*/true) + form.eps
                       : (at::var(x, /*dim=*/{-1}, correction, /*keepdim=*/true) + form.eps).sqrt();

@@ -6,19 +6,19 @@
 #include "core/support/norm_form.h"
 #include "core/support/seed.h"
 
-// Norms over rows, forward and backward, on the device that the tensors are on. Formulas:
-// ops/layer_norm.cc and ops/rms_norm.cc.
+// Norms over rows, forward and backward, on the device of the tensors. Formulas: ops/layer_norm.cc
+// and ops/rms_norm.cc.
 
 namespace torchformer::core {
 
 struct NormResult {
-  at::Tensor output;  // [..., D] in the dtype asked for
+  at::Tensor output;  // [..., D] in the requested dtype
   at::Tensor mean;    // [rows], float32, or float64 for float64 inputs
   at::Tensor std;     // [rows] likewise, without eps
 };
 
 struct NormGradients {
-  at::Tensor input;  // undefined unless wanted
+  at::Tensor input;  // undefined unless requested
   at::Tensor scale;  // [D]; in the dtype of the statistics
   at::Tensor shift;  // [D]
 };
@@ -27,15 +27,15 @@ struct NormWanted {
   bool input, parameters;
 };
 
-/// Whether the device of `tensor` has kernels for these; if not, plain ops have to do.
+/// Whether the device of `tensor` has kernels for these; if not, plain ops are used.
 bool hasNormKernels(const at::Tensor& tensor);
 
 /// `input` [..., D], `scale` [D], `shift` [D] or undefined, of any floating dtypes.
 NormResult normForward(const at::Tensor& input, const at::Tensor& scale, const at::Tensor& shift,
                        const NormForm& form, at::ScalarType outputType);
 
-/// `gradSum`, of the input's shape and dtype, is added to the gradient of the input; undefined: 0.
-/// All sums are made in an order that does not depend on the number of threads.
+/// `gradSum`, of the input's shape and dtype, is added to the gradient of the input; undefined
+/// means 0. The order of all sums does not depend on the number of threads.
 NormGradients normBackward(const at::Tensor& gradOutput, const at::Tensor& input,
                            const at::Tensor& scale, const at::Tensor& mean, const at::Tensor& std,
                            const at::Tensor& gradSum, const NormForm& form,
@@ -54,7 +54,7 @@ DroppedSumNorm droppedSumNormForward(const at::Tensor& input, double p, const Se
                                      at::ScalarType outputType);
 
 struct DroppedSumNormGradients {
-  at::Tensor dropped;  // of what was dropped, in `inputType`
+  at::Tensor dropped;  // of the tensor before the dropout, in `inputType`
   NormGradients norm;  // `input`: of the sum, which is that of the residual
 };
 
@@ -65,7 +65,7 @@ DroppedSumNormGradients droppedSumNormBackward(const at::Tensor& gradOutput,
                                                const at::Tensor& std, const NormForm& form,
                                                bool wantsParameters);
 
-/// The norm of `input` in plain ops, differentiable as often as wanted; the readable form of
+/// The norm of `input` in plain ops, differentiable any number of times; the readable form of
 /// normForward.
 at::Tensor composedNorm(const at::Tensor& input, const at::Tensor& scale, const at::Tensor& shift,
                         const NormForm& form, at::ScalarType outputType);

@@ -1,5 +1,5 @@
-// Packed attention on GPUs: half types by flash attention (Dao 2023), which never writes the scores
-// to memory; float32, and heads that it does not take, by libtorch's "memory-efficient" kernel.
+// Packed attention on GPUs: half types use flash attention (Dao 2023), which never writes the
+// scores to memory; float32, and unsupported head sizes, use libtorch's "memory-efficient" kernel.
 
 #include "core/device/packed_attention_gpu.h"
 
@@ -24,14 +24,15 @@ bool takesFlash(const at::Tensor& query, int64_t width) {
   return isHalf(query) && width <= widest;
 }
 
-/// Bool [rows, 1]: whether a row's sequence has no keys. The sizes are known, so nobody waits.
+/// Bool [rows, 1]: whether a row's sequence has no keys. The sizes are known, so nothing
+/// synchronizes.
 at::Tensor withoutKeys(const DeviceSequences& queries, const DeviceSequences& keys, int64_t rows) {
   const auto lengths = [](const at::Tensor& offsets) {
     const auto count = offsets.size(0) - 1;
     return offsets.narrow(0, 1, count).sub(offsets.narrow(0, 0, count));
   };
   const auto empty = lengths(keys.offsets).eq(0);
-  // An optional: a bare number would be another overload, which repeats the whole list.
+  // An optional, because a plain number selects another overload, which repeats the whole list.
   const auto sequences =
       at::repeat_interleave(lengths(queries.offsets).to(at::kLong), std::optional<int64_t>(rows));
   return empty.index_select(0, sequences).unsqueeze(1);
@@ -45,10 +46,10 @@ at::Tensor packedAttentionOnGpu(const at::Tensor& query, const at::Tensor& key,
                                 double dropoutP) {
   const auto rows = query.size(0);
   const auto width = query.size(1) / heads;
-  // A product of nothing, tied to the graph.
+  // An empty product, as part of the graph.
   if (rows == 0 || key.size(0) == 0) return query.mul(0);
-  // The kernels read several numbers at once: heads get zeros up to a multiple of 8, which change
-  // no score and stand beside the result.
+  // The kernels read several elements at once: heads are padded with zeros to a multiple of 8,
+  // which do not change the scores and are cut off the result.
   const auto paddedWidth = (width + 7) / 8 * 8;
   const auto split = [&](const at::Tensor& tensor) {
     const auto headed = tensor.reshape({tensor.size(0), heads, width});

@@ -6,9 +6,9 @@
 
 namespace torchformer::core {
 
-/// Sequences of packed rows as libtorch's kernels take them.
+/// Sequences of packed rows in the form that libtorch's kernels require.
 struct DeviceSequences {
-  at::Tensor offsets;  // int32 [B + 1] beside the rows
+  at::Tensor offsets;  // int32 [B + 1], on the device of the rows
   int64_t longest;
 };
 

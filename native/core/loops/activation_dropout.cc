@@ -10,7 +10,7 @@ namespace torchformer::core {
 
 namespace {
 
-/// NaN stays NaN: it has to reach the loss.
+/// NaN stays NaN, so that it reaches the loss.
 template <typename T>
 TF_INLINE void biasReluLoop(T* a, const T* bias, int64_t columns) {
   if (bias != nullptr) {

@@ -8,7 +8,7 @@
 
 namespace torchformer::core {
 
-/// max(a + bias, 0) with the dropped places at 0, unscaled, in place. `a` is contiguous
+/// max(a + bias, 0) with dropped elements set to 0, unscaled, in place. `a` is contiguous
 /// [rows, columns], float32 or float64; `bias` [columns] may be undefined; p = 0 drops nothing.
 void biasReluDrop_(const at::Tensor& a, const at::Tensor& bias, double p, uint64_t seed);
 

@@ -60,7 +60,7 @@ void dropAll(const at::Tensor& input, const at::Tensor& residual, const at::Tens
     const auto start = row * rows.columns;
     const RowDropout dropout(seed, static_cast<uint64_t>(row), threshold);
     if (p >= 1.0) {
-      // Not 0 * input, which may be infinite.
+      // Not 0 * input, because the input may be infinite.
       if (added == nullptr)
         std::fill(out + start, out + start + rows.columns, T(0));
       else

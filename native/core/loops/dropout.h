@@ -13,7 +13,7 @@ namespace torchformer::core {
 /// Fills a contiguous bool tensor: true where an element is kept.
 void keepMask(const at::Tensor& kept, double p, uint64_t seed);
 
-/// drop(input), added to `residual` (same shape) where one is given; all float32 or all float64.
+/// drop(input), added to `residual` (same shape) if it is given; all float32 or all float64.
 at::Tensor dropRows(const at::Tensor& input, double p, uint64_t seed,
                     const at::Tensor& residual = {});
 

@@ -11,7 +11,7 @@ namespace torchformer::core {
 
 namespace {
 
-/// One row before its dropout; `added` null: nothing.
+/// One row before its dropout; `added` may be null.
 template <typename T>
 TF_INLINE void sumLoop(const T* row, const T* added, T* output, int64_t size, T scale) {
   if (added != nullptr) {
@@ -49,7 +49,7 @@ void embedRows(const at::Tensor& weight, const at::Tensor& ids, double scale,
     for (int64_t row = begin; row < end; ++row) {
       T* const to = out + row * width;
       if (p >= 1.0) {
-        // Not 0 * a number that may be infinite.
+        // Not 0 times the element, which may be infinite.
         std::fill(to, to + width, T(0));
         continue;
       }

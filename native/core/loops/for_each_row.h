@@ -22,7 +22,7 @@ inline RowSizes rowSizes(const at::Tensor& tensor) {
 /// Calls visit(row) for all rows, on all threads.
 template <typename Visit>
 void forEachRow(const RowSizes& rows, const Visit& visit) {
-  // Elements below which a second thread costs more than it gains.
+  // Number of elements below which a second thread costs more than it gains.
   constexpr int64_t grain = 16384;
   at::parallel_for(0, rows.count, std::max<int64_t>(1, grain / std::max<int64_t>(1, rows.columns)),
                    [&](int64_t begin, int64_t end) {

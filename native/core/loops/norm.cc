@@ -14,7 +14,7 @@ namespace torchformer::core {
 
 namespace {
 
-/// Elements below which a second thread costs more than it gains.
+/// Number of elements below which a second thread costs more than it gains.
 constexpr int64_t grain = 8192;
 
 template <typename T>
@@ -23,8 +23,8 @@ struct Statistics {
   T std;
 };
 
-/// The sum of term(0) to term(n - 1), in 32 sums side by side: in a single vector of them each
-/// addition would wait for the one before.
+/// The sum of term(0) to term(n - 1), in 32 parallel sums: with a single vector, each addition
+/// would wait for the previous one.
 template <typename T, typename Term>
 TF_INLINE T sumOf(int64_t n, const Term& term) {
   constexpr int64_t lanes = 32;
@@ -40,7 +40,7 @@ TF_INLINE T sumOf(int64_t n, const Term& term) {
   return sum;
 }
 
-// A row is read from memory once: the later loops find it in the first-level cache.
+// A row is read from memory once: the later loops find it in the L1 cache.
 template <typename T>
 TF_INLINE Statistics<T> forwardLoop(const T* x, const T* scale, const T* shift, T* y,
                                     const RowForm<T>& form) {
@@ -51,7 +51,7 @@ TF_INLINE Statistics<T> forwardLoop(const T* x, const T* scale, const T* shift, 
   }
   T squares =
       sumOf<T>(n, [=](int64_t i) TF_INLINE_LAMBDA { return (x[i] - mean) * (x[i] - mean); });
-  squares += squares - squares;  // infinite: NaN
+  squares += squares - squares;  // NaN if infinite
   const T std = std::sqrt(squares / form.divisor);
   const T reciprocal = T(1) / form.spreadOf(std);
   if (shift != nullptr) {
@@ -85,7 +85,7 @@ TF_INLINE void backwardLoop(const T* dy, const T* x, const T* scale, const Stati
   }
   if (dx == nullptr) return;
   const T upstreamMean = form.centred ? sum / static_cast<T>(n) : T(0);
-  // A row of equal values: d std / dx is 0 / 0 there, taken as 0.
+  // In a row of equal values, d std / dx is 0 / 0, taken as 0.
   const T length = form.epsOutside ? row.std : spread;
   const T factor = length == T(0) ? T(0) : along / (length * form.divisor);
 #pragma omp simd
@@ -151,8 +151,8 @@ NormGradients backwardAll(const at::Tensor& gradOutput, const at::Tensor& input,
   const RowForm<T> rowForm(form, input.size(-1));
   const auto features = rowForm.features;
   const auto rows = input.numel() / features;
-  // Blocks of rows have sums of their own, which are added up in order: neither the number of
-  // threads nor who is first changes a bit.
+  // Blocks of rows have separate sums, which are added in order, so that the result does not depend
+  // on the number of threads or their timing.
   constexpr int64_t mostBlocks = 64;
   const auto blockRows = std::max(rowsPerTask(features), (rows + mostBlocks - 1) / mostBlocks);
   const auto blocks = (rows + blockRows - 1) / blockRows;
@@ -181,7 +181,7 @@ NormGradients backwardAll(const at::Tensor& gradOutput, const at::Tensor& input,
     const auto* more = blockSums + block * 2 * features;
     for (int64_t i = 0; i < 2 * features; ++i) blockSums[i] += more[i];
   }
-  // Copies: views would keep the sums of all blocks alive.
+  // Copies, because views would keep the sums of all blocks alive.
   result.scale = sums.select(0, 0).select(0, 0).clone();
   result.shift = sums.select(0, 0).select(0, 1).clone();
   return result;

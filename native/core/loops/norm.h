@@ -4,7 +4,7 @@
 
 #include "core/device/norm.h"
 
-// Norms over rows on the CPU, forward and backward in one pass over memory each.
+// Norms over rows on the CPU, forward and backward each in one pass over memory.
 
 namespace torchformer::core {
 
@@ -12,7 +12,7 @@ namespace torchformer::core {
 NormResult normRows(const at::Tensor& input, const at::Tensor& scale, const at::Tensor& shift,
                     const NormForm& form);
 
-/// All sums are made in an order that does not depend on the number of threads.
+/// The order of all sums does not depend on the number of threads.
 NormGradients normRowsBackward(const at::Tensor& gradOutput, const at::Tensor& input,
                                const at::Tensor& scale, const at::Tensor& mean,
                                const at::Tensor& std, const NormForm& form, bool wantsInput);

@@ -1,7 +1,7 @@
 // Scores and sums of one head of one sequence, in blocks of queries that stay in the cache.
 //
-// Sequences of a translation corpus have 10 to 50 tokens: products this small are slower in a
-// matrix library than in the loops below, which the compiler vectorizes along the head's width.
+// Sequences of a translation corpus have 10 to 50 tokens. Products this small are slower in a
+// matrix library than in the loops below, which the compiler vectorizes along the head dimension.
 
 #include "core/loops/packed_attention.h"
 
@@ -89,7 +89,7 @@ TF_INLINE void addWeightedRows(const T* weights, int64_t rowStep, int64_t column
   }
 }
 
-/// Multiplies the survivors of a row with `scale` and clears the others.
+/// Multiplies the kept elements of a row by `scale` and zeros the others.
 template <typename T>
 TF_INLINE void dropRow(T* row, int64_t size, const RowDropout& dropout, T scale) {
 #pragma omp simd
@@ -98,7 +98,7 @@ TF_INLINE void dropRow(T* row, int64_t size, const RowDropout& dropout, T scale)
   }
 }
 
-/// Keys that a query may attend to.
+/// Number of keys that a query may attend to.
 TF_INLINE int64_t visibleKeys(bool causal, int64_t query, int64_t keys) {
   return causal ? std::min(keys, query + 1) : keys;
 }

@@ -8,8 +8,8 @@
 
 namespace torchformer::core {
 
-/// A head of one sequence within rows that hold all heads: `rows` vectors of `width` numbers,
-/// `stride` numbers apart.
+/// A head of one sequence within rows of all heads: `rows` vectors of `width` elements, `stride`
+/// elements apart.
 template <typename T>
 struct HeadRows {
   T* data;
@@ -18,7 +18,7 @@ struct HeadRows {
   T* row(int64_t index) const { return data + index * stride; }
 };
 
-/// What one call of the op has in common for all heads.
+/// The settings of one call, shared by all heads.
 struct AttentionSettings {
   int64_t heads;
   int64_t width;  // of a head
@@ -28,14 +28,14 @@ struct AttentionSettings {
   double scoreScale() const;
 };
 
-/// Where the head's queries stand among the rows of dropout masks: query i has row
+/// The position of the head's queries among the rows of dropout masks: query i has row
 /// (firstQuery + i) * heads + head.
 struct HeadPlace {
   int64_t firstQuery;
   int64_t head;
 };
 
-/// The largest number of scores that a head needs at a time.
+/// Maximum number of scores that a head needs at a time.
 int64_t scoreBufferSize(int64_t queries, int64_t keys);
 
 /// output = drop(softmax(q k^T * scale)) v; `logSums` gets log(sum(exp)) of each query's scores.

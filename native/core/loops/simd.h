@@ -10,11 +10,10 @@
 //
 // The package is built once for all x86-64 processors. A function marked TF_VECTORIZED is compiled
 // several times, for plain x86-64, for AVX2 and for AVX-512, and the loader picks the copy that
-// fits the processor. The copies are for levels of x86-64, which stand for sets of instructions:
-// `arch=haswell` would be picked on processors that are Haswells alone. What such a function calls
-// has to be inlined into it (TF_INLINE), else the call would go to a copy for plain x86-64. Sums in
-// such loops need `#pragma omp simd reduction`, which allows the compiler another order of
-// additions.
+// fits the processor. The copies are for x86-64 levels, which denote sets of instructions:
+// `arch=haswell` would be picked only on Haswell processors. Functions that such a function calls
+// must be inlined (TF_INLINE), otherwise the call would go to a copy for plain x86-64. Sums in such
+// loops need `#pragma omp simd reduction`, which allows the compiler to reorder additions.
 
 #if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__linux__)
 #define TF_VECTORIZED __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
@@ -26,13 +25,13 @@
 
 namespace torchformer::core {
 
-/// exp(x) within 2 units in the last place, 0 below -87.3; without a branch, so that loops with it
-/// are vectorized. Cody and Waite's reduction to |r| <= ln(2)/2, then a polynomial.
+/// exp(x) within 2 units in the last place, 0 below -87.3; branch-free, so that loops with it are
+/// vectorized. Cody and Waite's reduction to |r| <= ln(2)/2, then a polynomial.
 TF_INLINE float vectorExp(float x) {
   constexpr float log2e = 1.44269504088896341F;
   constexpr float ln2High = 0.693359375F;
   constexpr float ln2Low = -2.12194440e-4F;
-  // Adding and taking away 1.5 * 2^23 rounds to the nearest integer.
+  // Adding and subtracting 1.5 * 2^23 rounds to the nearest integer.
   constexpr float roundingShift = 12582912.0F;
   const float lowest = -87.3F;
   const float clamped = x < lowest ? lowest : (x > 88.7F ? 88.7F : x);

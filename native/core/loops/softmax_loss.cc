@@ -22,12 +22,12 @@ TF_INLINE RowResult lossLoop(T* logits, const T* bias, int64_t classes, int64_t 
   T highest = -std::numeric_limits<T>::infinity();
 #pragma omp simd reduction(max : highest)
   for (int64_t i = 0; i < classes; ++i) highest = logits[i] > highest ? logits[i] : highest;
-  // NaN never wins a comparison: it must not hide behind a finite highest value.
+  // NaN never wins a comparison, but must not be hidden by a finite maximum.
   const T atTarget = logits[target];
-  // As argmax: of equal scores the first one counts.
+  // Like argmax: of equal scores the first one counts.
   const bool isFirstBest =
       atTarget >= highest && std::find(logits, logits + target, highest) == logits + target;
-  // Sums of blocks: one float32 sum over a whole vocabulary would lose digits.
+  // Sums of blocks: a single float32 sum over a whole vocabulary would lose precision.
   constexpr int64_t block = 4096;
   double total = 0;
   double logitSum = 0;

@@ -11,8 +11,8 @@ struct RowResult {
   bool correct;  // the target's logit is the best, the first of equal ones
 };
 
-/// Loss of one row of logits, which come without their bias (null: none); `scale` times its
-/// gradient takes their place if `wantsGradient`, else they are spent.
+/// Loss of one row of logits without their bias, which may be null. If `wantsGradient`, they are
+/// overwritten with `scale` times the gradient, else their values are undefined afterwards.
 RowResult lossOfRow(float* logits, const float* bias, int64_t classes, int64_t target,
                     float smoothing, float scale, bool wantsGradient);
 RowResult lossOfRow(double* logits, const double* bias, int64_t classes, int64_t target,

@@ -1,21 +1,21 @@
-// Adam for a table of which a step uses few rows.
+// Adam for a table of which each step uses few rows.
 //
-// Purpose: the gradient of an embedding has numbers in the rows that were looked up, and dense Adam
-//   spends its time on the others. This one visits the rows that any step so far has used, and its
-//   result is that of dense Adam (Kingma and Ba 2015).
+// Purpose: the gradient of an embedding is nonzero only in the rows that were looked up, but dense
+//   Adam spends its time on the others. This op visits only the rows used by any step so far, with
+//   the same result as dense Adam (Kingma and Ba 2015).
 // Shapes:  parameter, exp_avg, exp_avg_sq [V, D]; gradient sparse [V, D] with one sparse dimension;
 //   touched bool [V].
-// Formula, for the rows touched so far, g = 0 in those that this gradient has not:
+// Formula, for the rows touched so far, with g = 0 in rows that this gradient does not have:
 //   m = b1 m + (1 - b1) g,   v = b2 v + (1 - b2) g^2,
 //   w -= lr / (1 - b1^t) * m / (sqrt(v) / sqrt(1 - b2^t) + eps).
-//   In a row that no gradient had yet, m = v = 0, and dense Adam leaves it as it is.
+//   In a row that no gradient has had yet, m = v = 0, and dense Adam leaves it unchanged.
 // Hazards:
-//   - With weight decay every row changes in every step: use dense Adam then.
-//   - A row once touched has to be visited for ever: its moments decay and move the weights.
-//   - The gradient may hold a row more than once; its entries are added up first.
-//   - The number of the step is a tensor, and the learning rate may be one: nobody waits for a GPU
-//     to read them, and a captured graph can be replayed with the next ones. On a GPU neither the
-//     step nor the indices are looked at; an index that is no row is left out.
+//   - With weight decay every row changes in every step, so dense Adam is needed.
+//   - A touched row must be visited in all later steps: its moments decay and move the weights.
+//   - The gradient may contain a row more than once; its entries are summed first.
+//   - The step number is a tensor, and the learning rate may be one: reading them does not
+//     synchronize with a GPU, and a captured graph can be replayed with new values. On a GPU
+//     neither the step nor the indices are checked; an index out of range is skipped.
 
 #include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
@@ -130,7 +130,7 @@ void checkNumbers(const AdamRowsTensors& tensors) {
   TF_CHECK(ERR_ARGUMENT, std::isfinite(lr), adamRowsName, ": lr must be finite, got ", lr);
 }
 
-/// A sparse tensor can be made without anybody having looked at its indices.
+/// A sparse tensor can be constructed without a check of its indices.
 void checkIndices(const at::Tensor& gradient) {
   const at::Tensor indices = gradient._indices();
   if (indices.numel() == 0) return;
@@ -141,7 +141,7 @@ void checkIndices(const at::Tensor& gradient) {
            least < 0 ? least : most);
 }
 
-/// Numbers of one step in the dtype of the parameter.
+/// Constants of one step in the dtype of the parameter.
 template <typename T>
 struct Step {
   T beta1, beta2, oneLess1, oneLess2, rate, secondScale, eps;
@@ -149,7 +149,7 @@ struct Step {
   Step(double number, const Settings& s)
       : beta1(static_cast<T>(s.beta1)),
         beta2(static_cast<T>(s.beta2)),
-        // In double: 1 - 0.999F is off by a hundred-thousandth.
+        // In double: 1 - 0.999F has a relative error of 1e-5.
         oneLess1(static_cast<T>(1.0 - s.beta1)),
         oneLess2(static_cast<T>(1.0 - s.beta2)),
         rate(static_cast<T>(s.lr / (1.0 - std::pow(s.beta1, number)))),
@@ -157,7 +157,7 @@ struct Step {
         eps(static_cast<T>(s.eps)) {}
 };
 
-/// `gradient` null: zeros.
+/// If `gradient` is null, it is zero.
 template <typename T>
 TF_INLINE void updateLoop(T* weights, const T* gradient, T* m, T* v, int64_t size,
                           const Step<T>& step) {
@@ -198,7 +198,7 @@ void updateRows(const at::Tensor& parameter, const at::Tensor& indices, const at
   const auto* ids = indices.const_data_ptr<int64_t>();
   const auto* gradients = values.const_data_ptr<T>();
   auto* flags = touched.mutable_data_ptr<bool>();
-  // The place of each row in the gradient; -1: not there.
+  // The index of each row in the gradient, or -1 if it is not there.
   std::vector<int64_t> places(static_cast<size_t>(rows), -1);
   for (int64_t i = 0; i < indices.numel(); ++i) {
     places[static_cast<size_t>(ids[i])] = i;
@@ -261,7 +261,7 @@ void update(const AdamRowsTensors& tensors, const Settings& settings) {
                gradient.is_coalesced(), expAvg, expAvgSq, touched, step, lr, settings.lr,
                settings.beta1, settings.beta2, settings.eps);
   }
-  // Written behind libtorch's back: a backward pass that saved one of these must notice.
+  // Written without libtorch's knowledge: a backward pass that saved one of these must fail.
   for (const auto& tensor : {parameter, expAvg, expAvgSq, touched}) {
     tensor.unsafeGetTensorImpl()->bump_version();
   }

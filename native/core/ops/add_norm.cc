@@ -1,8 +1,8 @@
 // "Add & Norm" (paper, figure 1): the residual sum of a sublayer and the norm of it, in one.
 //
-// Purpose: in a Transformer every residual sum is followed by a norm, at once ("post") or at the
-//   start of the next sublayer ("pre"). Together they read and write each row once, forward and
-//   backward, where one after the other they do it twice.
+// Purpose: in a Transformer every residual sum is followed by a norm, immediately ("post") or at
+//   the start of the next sublayer ("pre"). Fused, they read and write each row once, forward and
+//   backward, instead of twice.
 // Shapes:  input, residual [..., D], scale [D], shift [D] or none -> sum, output [..., D].
 // Formula: sum = residual + drop(input);  output = norm(sum) as in layer_norm.cc, or without
 //   `centred` as in rms_norm.cc.
@@ -11,7 +11,7 @@
 // Saved:   sum, scale, shift, two numbers a row, and the seed of the mask; not what was summed. A
 //   second derivative finds the way back to it through the sum, which is an output.
 // Hazards: the sum has the dtype of the residual, which may be float32 beside an input of a half
-//   type; `results` is for the output alone.
+//   type; `results` applies only to the output.
 
 #include <ATen/TensorOperators.h>
 #include <ATen/core/LegacyTypeDispatch.h>
@@ -120,7 +120,7 @@ struct AddNormFunction : torch::autograd::Function<AddNormFunction> {
         context->saved_data["eps_outside"].toBool(), context->saved_data["centred"].toBool()};
     const auto outputType = static_cast<at::ScalarType>(context->saved_data["output_type"].toInt());
     const bool isRecorded = c10::GradMode::is_enabled();
-    // On the sum's way through the dropout. applyKept can be differentiated again.
+    // The gradient of the sum through the dropout. applyKept is differentiable.
     const auto dropped = [&](const at::Tensor& gradient) {
       if (p == 0.0) return gradient.to(inputType);
       return isRecorded ? applyKept(gradient, keptMask(gradient, p, seed), p).to(inputType)

@@ -1,6 +1,6 @@
 // Scaled dot-product attention.
 //
-// Purpose: each query takes the mean of the values, weighted by how well it matches their keys.
+// Purpose: each query gets the mean of the values, weighted by how well it matches their keys.
 // Shapes:  query [B, (H,) Sq, Dk], key [B, (H,) Sk, Dk], value [B, (H,) Sk, Dv],
 //   mask bool, true = may attend, of the rank of the scores [B, (H,) Sq, Sk] and 1 or their size in
 //   each dimension -> output [B, (H,) Sq, Dv], weights [B, (H,) Sq, Sk] (undefined if not asked).
@@ -8,19 +8,19 @@
 // Backward, with D = drop(P):
 //   dV = D^T dO,  dP = undrop(dO V^T + dweights),  dS = P * (dP - sum(dP * P)),
 //   dQ = dS K / sqrt(Dk),  dK = dS^T Q / sqrt(Dk).
-// Saved:   query, key, value, mask, P, and one byte a weight when there is dropout.
+// Saved:   query, key, value, mask, P, and one byte per weight if there is dropout.
 // Hazards:
 //   - A row that may attend to nothing must not become 0 / 0. Blocked scores are set to the lowest
 //     finite number: beside any allowed score their weight is exactly 0, and when all are blocked
 //     the softmax is uniform over the Sk keys ("uniform"). Such a row does not depend on the
-//     scores, so dS has to be zeroed where blocked. "zero" clears the weights of such rows, and
-//     with P = 0 the formula for dS gives 0 by itself.
-//   - Half types are computed in float32 and rounded at the end: scores beyond float16's 65504 are
-//     nothing unusual. The gradients pass through the same conversion.
-//   - The returned weights are those after dropout, and asking for them changes no bit of the
-//     output.
-//   - The saved P can be the weights the caller got: PyTorch's version counter then turns a change
-//     made to them into an error in backward.
+//     scores, so dS must be zeroed where blocked. "zero" clears the weights of such rows, and
+//     with P = 0 the formula for dS gives 0 automatically.
+//   - Half types are computed in float32 and rounded at the end, because scores beyond float16's
+//     65504 are common. The gradients pass through the same conversion.
+//   - The returned weights are those after dropout, and requesting them does not change any bit of
+//     the output.
+//   - The saved P can be the weights that the caller received: PyTorch's version counter then turns
+//     a change to them into an error in backward.
 
 #include <ATen/TensorOperators.h>
 #include <ATen/core/LegacyTypeDispatch.h>
@@ -53,7 +53,7 @@ namespace {
 
 using torch::autograd::AutogradContext;
 
-/// What a query gets that may attend to no key.
+/// The result of a query that may not attend to any key.
 enum class EmptyRows : int64_t { uniform, zero };
 
 EmptyRows parseEmptyRows(std::string_view name) {
@@ -117,12 +117,12 @@ double scoreScale(const at::Tensor& query) {
   return 1.0 / std::sqrt(static_cast<double>(query.size(-1)));
 }
 
-/// [B, (H,) S, D] -> [B * H, S, D]; copies only when the strides leave no other way.
+/// [B, (H,) S, D] -> [B * H, S, D]; copies only if the strides require it.
 at::Tensor batched(const at::Tensor& tensor) { return tensor.flatten(0, -3); }
 
 at::Tensor transposed(const at::Tensor& tensor) { return tensor.transpose(-2, -1); }
 
-/// True for the queries that may attend to no key, [B|1, (H|1,) Sq|1, 1].
+/// True for queries that may not attend to any key, [B|1, (H|1,) Sq|1, 1].
 at::Tensor emptyRowsOf(const at::Tensor& mask) {
   return mask.any(/*dim=*/-1, /*keepdim=*/true).logical_not_();
 }
@@ -149,7 +149,7 @@ struct AttentionResult {
   at::Tensor output;
   at::Tensor weights;      // P, [B, (H,) Sq, Sk]
   at::Tensor kept;         // bool like P; undefined without dropout
-  at::Tensor usedWeights;  // what multiplied the values: P itself without dropout
+  at::Tensor usedWeights;  // the factor of the values: P itself without dropout
 };
 
 AttentionResult forwardPass(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
@@ -176,7 +176,7 @@ struct Saved {
   at::Tensor query, key, value, mask, weights, kept;
 };
 
-/// Either gradient may be undefined, not both.
+/// Either gradient may be undefined, but not both.
 variable_list backwardPass(const at::Tensor& gradOutput, const at::Tensor& gradWeights,
                            const Saved& saved, double dropoutP, const AttentionWanted& wanted) {
   variable_list result(3);
@@ -226,15 +226,16 @@ variable_list composed(const at::Tensor& query, const at::Tensor& key, const at:
   return {at::matmul(weights, widened(value)).to(dtype), weights.to(dtype)};
 }
 
-/// Without weights to give, on a GPU: libtorch's kernels, which keep no scores. Differentiable; its
-/// dropout draws from the GPU's generator. float64 has no such kernel.
+/// Whether libtorch's kernels are used: on a GPU if no weights are requested. They keep no scores
+/// and are differentiable; their dropout draws from the GPU's generator. float64 has no such
+/// kernel.
 bool runsFused(const at::Tensor& query, bool needWeights) {
   return query.is_cuda() && !needWeights && query.scalar_type() != at::kDouble;
 }
 
 at::Tensor fused(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                  const at::Tensor& mask, double dropoutP, EmptyRows emptyRows) {
-  // With heads, as the kernels want it.
+  // With heads, as the kernels require.
   const bool hasHeads = query.dim() == 4;
   const auto headed = [&](const at::Tensor& tensor) {
     return hasHeads ? tensor : tensor.unsqueeze(1);
@@ -244,7 +245,7 @@ at::Tensor fused(const at::Tensor& query, const at::Tensor& key, const at::Tenso
                                                          /*attn_mask=*/{}, dropoutP);
     return hasHeads ? output : output.squeeze(1);
   }
-  // A row with nothing to attend may see everything on the way, and then gets what it should have.
+  // A row with no allowed key attends to all keys here, and gets its correct result afterwards.
   const auto empty = emptyRowsOf(mask);
   const auto output = at::scaled_dot_product_attention(headed(query), headed(key), headed(value),
                                                        headed(mask.logical_or(empty)), dropoutP);
@@ -265,7 +266,7 @@ struct AttentionFunction : torch::autograd::Function<AttentionFunction> {
     context->save_for_backward({query, key, value, maskOrNone, result.weights, result.kept});
     context->saved_data["dropout_p"] = dropoutP;
     context->saved_data["empty_rows"] = static_cast<int64_t>(emptyRows);
-    // Else a caller who ignores the weights pays for a zero gradient of their size.
+    // Otherwise a caller who ignores the weights pays for a zero gradient of their size.
     context->set_materialize_grads(false);
     if (needWeights) return {result.output, result.usedWeights};
     return {result.output};
@@ -296,7 +297,7 @@ struct AttentionFunction : torch::autograd::Function<AttentionFunction> {
 
 using Pair = std::tuple<at::Tensor, at::Tensor>;
 
-/// Output and weights, if any, as the half type that was given.
+/// Output and weights, if any, in the original half type.
 Pair narrowedPair(const Pair& pair, at::ScalarType dtype) {
   const auto& [output, weights] = pair;
   return {output.to(dtype), weights.defined() ? weights.to(dtype) : weights};
@@ -317,8 +318,8 @@ Pair attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor&
                         query.scalar_type());
   }
   if (mustRecord({query, key, value})) {
-    // Heads split off by a transpose have to be copied together for bmm. Copied here, where
-    // autograd sees it, the copy is what gets saved, and backward need not make it again.
+    // Heads split by a transpose must be made contiguous for bmm. With the copy here, where
+    // autograd records it, the copy is saved, and backward does not need to make it again.
     const auto outputs =
         AttentionFunction::apply(query.contiguous(), key.contiguous(), value.contiguous(), mask,
                                  dropoutP, emptyRows, needWeights, generator);

@@ -1,16 +1,15 @@
 // Dropout, and the sum with the residual that follows it in a Transformer's sublayers.
 //
 // Purpose: in training, zero each element with probability p and scale the others by 1 / (1 - p),
-//   so that the expected value stays and nothing has to be done at inference. With a residual the
-//   sum is made in the same pass over memory (paper, section 5.4).
+//   so that the expected value is unchanged and inference needs no scaling. With a residual, the
+//   sum is computed in the same pass over memory (paper, section 5.4).
 // Shapes:  input any shape, residual the same shape -> output the same shape, in the dtype of the
 //   residual, which may be float32 beside an input of a half type.
 // Formula: y = residual + x * keep / (1 - p), keep ~ Bernoulli(1 - p).
 // Backward: dx = dy * keep / (1 - p),  dresidual = dy.
-// Saved:   the seed of the mask, which backward makes again.
-// Hazards: p = 1 must give the residual, not 0 * infinity. The op always drops: whether the model
-//   is training is the caller's business. The result is never an argument itself, not even for
-//   p = 0.
+// Saved:   the seed of the mask, from which backward computes it again.
+// Hazards: p = 1 must give the residual, not 0 * infinity. The op always drops: the caller decides
+//   whether the model is training. The result is never one of the arguments, not even for p = 0.
 
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <torch/csrc/autograd/custom_function.h>
@@ -72,7 +71,7 @@ struct DropoutFunction : torch::autograd::Function<DropoutFunction> {
     context->saved_data["has_residual"] = residual.defined();
     context->saved_data["input_type"] = static_cast<int64_t>(input.scalar_type());
     saveSeed(context, seed);
-    // Nothing, but with it a second backward through a freed graph is an error as everywhere.
+    // An empty tensor, so that a second backward through a freed graph is an error as usual.
     context->save_for_backward({at::Tensor()});
     context->set_materialize_grads(false);
     return drop(input, p, seed, residual, outputType(input, residual));
@@ -83,14 +82,14 @@ struct DropoutFunction : torch::autograd::Function<DropoutFunction> {
     const auto& upstream = gradients[0];
     if (!upstream.defined()) return result;
     context->get_saved_variables();
-    // An absent residual has no place among the edges that needs_input_grad counts.
+    // An absent residual has no index among the edges that needs_input_grad counts.
     const bool hasResidual = context->saved_data["has_residual"].toBool();
     if (hasResidual && context->needs_input_grad(1)) result[2] = upstream;
     if (!context->needs_input_grad(0)) return result;
     const auto p = context->saved_data["p"].toDouble();
     const auto inputType = static_cast<at::ScalarType>(context->saved_data["input_type"].toInt());
     const auto seed = savedSeed(context);
-    // applyKept is linear and made of differentiable ops: it is its own second form.
+    // applyKept is linear and made of differentiable ops, so it needs no other form.
     result[0] = c10::GradMode::is_enabled()
                     ? applyKept(upstream, keptMask(upstream, p, seed), p).to(inputType)
                     : drop(upstream, p, seed, {}, inputType);
@@ -102,7 +101,7 @@ at::Tensor dropout(const at::Tensor& input, double p, const OptionalTensor& opti
                    OptionalGenerator generator) {
   const auto residual = orNone(optionalResidual);
   checkArguments(input, p, residual, generator);
-  // The gradients of clone and sum are all there is to do.
+  // The gradients of clone and sum are sufficient.
   if (p == 0.0) return withoutDropout(input, residual);
   if (mustRecord({input, residual})) {
     return DropoutFunction::apply(input, p, optionalResidual, generator);

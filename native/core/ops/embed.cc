@@ -1,17 +1,17 @@
 // Token vectors with positions.
 //
-// Purpose: what a Transformer begins with (paper, sections 3.4, 3.5 and 5.4): the rows of the
-//   embedding times a scale, plus the position's row, dropped, in one pass instead of four.
+// Purpose: the first layer of a Transformer (paper, sections 3.4, 3.5 and 5.4): the rows of the
+//   embedding times a scale, plus the position's row, with dropout, in one pass instead of four.
 // Shapes:  weight [V, D], ids [...] int64 or int32, table [P, D] and positions, of the shape of
 //   ids, both or neither -> output [..., D] in the dtype of weight. The table may be float32 beside
 //   a weight of a half type.
 // Formula: y = (weight[ids] * scale + table[positions]) * keep / (1 - p), keep ~ Bernoulli(1 - p).
 // Backward: g = dy * keep / (1 - p),   dweight[id] = scale * sum of its rows of g, a dense tensor
-//   or, with `sparse_grad`, a sparse one of the rows looked up, an entry for each;
+//   or, with `sparse_grad`, a sparse one with an entry for each row that was looked up;
 //   dtable[position] = sum of its rows of g.
 // Saved:   ids and positions, the seed of the mask; the tables for a second derivative.
-// Hazards: an id outside its table would read outside it. On the CPU it is an error. A GPU, which
-//   would have to be waited for, makes its row NaN (see device/embed.h).
+// Hazards: an id out of range would read outside the table. On the CPU it is an error. On a GPU,
+//   where a check would have to synchronize, its row is NaN (see device/embed.h).
 
 #include <ATen/TensorOperators.h>
 #include <ATen/core/LegacyTypeDispatch.h>
@@ -42,7 +42,7 @@ using torch::autograd::AutogradContext;
 
 constexpr auto embedName = "embed";
 
-/// Arguments of one call; undefined where absent.
+/// Arguments of one call; undefined if absent.
 struct Lookup {
   at::Tensor weight, ids, table, positions;
   double scale;
@@ -58,7 +58,7 @@ void checkIds(const char* name, const at::Tensor& ids, const at::Tensor& weight)
            " must be on the device of weight (", weight.device(), "), got ", ids.device());
 }
 
-/// @throws ERR_INDEX for a number that is no row of its table, on the CPU.
+/// @throws ERR_INDEX on the CPU for a number that is not a row of its table.
 void checkRange(const char* name, const at::Tensor& ids, int64_t rows) {
   if (!ids.is_cpu()) return;
   const auto numbers = ids.to(at::kLong).contiguous();
@@ -99,7 +99,7 @@ std::vector<int64_t> outputSizes(const Lookup& lookup) {
   return sizes;
 }
 
-/// Rows of a table, NaN for numbers outside it, which exist on a GPU alone.
+/// Rows of a table; NaN for row numbers out of range, which are possible only on a GPU.
 at::Tensor composedRows(const at::Tensor& table, const at::Tensor& ids, bool sparseGradient) {
   if (ids.is_cpu()) return at::embedding(table, ids, /*padding_idx=*/-1, false, sparseGradient);
   const auto inside = ids.clamp(0, table.size(0) - 1);
@@ -181,7 +181,7 @@ struct EmbedFunction : torch::autograd::Function<EmbedFunction> {
     const auto vocabulary = lookup.weight.size(0);
     const auto places = lookup.table.defined() ? lookup.table.size(0) : 0;
     const auto upstream = gradients[0].reshape({-1, width});
-    // Wrong numbers of a GPU, whose rows are zeros, go to the nearest row.
+    // On a GPU, row numbers out of range, whose gradients are zero, are clamped to the nearest row.
     const auto inside = [](const at::Tensor& ids, int64_t count) {
       return ids.is_cpu() ? ids : ids.clamp(0, count - 1);
     };
@@ -191,7 +191,7 @@ struct EmbedFunction : torch::autograd::Function<EmbedFunction> {
       result[0] = sparse ? at::embedding_sparse_backward(slopes, ids, vocabulary, -1, false)
                          : at::embedding_dense_backward(slopes, ids, vocabulary, -1, false);
     }
-    // An absent table has no place among the edges that needs_input_grad counts.
+    // An absent table has no index among the edges that needs_input_grad counts.
     if (lookup.table.defined() && context->needs_input_grad(1)) {
       rows.scale = 1.0;
       const auto slopes = embedBackward(upstream, rows, vocabulary, places);
@@ -208,7 +208,7 @@ at::Tensor embed(const at::Tensor& weight, const at::Tensor& ids, double scale,
                  bool sparseGradient, OptionalGenerator generator) {
   const Lookup lookup{weight, ids, orNone(table), orNone(positions), scale, dropoutP};
   checkArguments(lookup, generator);
-  // Differentiable as it stands.
+  // Already differentiable.
   if (!hasEmbedKernels(weight)) {
     return composedWithSeed(lookup, sparseGradient, drawSeed(dropoutP, generator, weight));
   }

@@ -12,15 +12,15 @@
 //   relu:   da = g where h > 0, else 0    gelu: da = g gelu'(a) where kept, else 0
 //   swiglu: da = g c silu'(a),   dc = g silu(a) where kept, else 0
 //   dx = da W_1 + dc W_3,   dW_1 = da^T x,   db_1 = sum da,   dW_3 = dc^T x,   db_3 = sum dc.
-// Saved:   input, the weights, and as little of the hidden layer as the backward can do with; the
-//   dropout mask is never stored.
-//   relu:   h. h > 0 says both "ReLU was open" and "not dropped".
-//   gelu:   a, with `closedValue` in the dropped places, where value and slope are then exactly 0;
-//           h is computed again in the backward, one pass next to three matrix products.
+// Saved:   input, the weights, and as little of the hidden layer as the backward needs; the dropout
+//   mask is never stored.
+//   relu:   h. h > 0 means both "ReLU was active" and "not dropped".
+//   gelu:   a, with `closedValue` in dropped elements, where value and slope are then exactly 0;
+//           h is computed again in the backward, one pass besides three matrix products.
 //   swiglu: a in the same way, and c.
 // products: as in linear.cc; the hidden layer has the dtype of the output.
-// Hazards: the scale 1 / (1 - p) rides on the second product instead of a pass over h; for half
-//   types it is then applied before rounding. Rows may be 0. At 0, ReLU's slope is 0.
+// Hazards: the scale 1 / (1 - p) is fused into the second product instead of a pass over h; for
+//   half types it is then applied before rounding. There may be 0 rows. At 0, ReLU's slope is 0.
 
 #include <ATen/TensorOperators.h>
 #include <ATen/core/LegacyTypeDispatch.h>
@@ -53,11 +53,11 @@ namespace {
 
 using torch::autograd::AutogradContext;
 
-/// The tensors of one call; undefined where absent.
+/// The tensors of one call; undefined if absent.
 struct FeedForwardTensors {
   at::Tensor input, w1, b1, w2, b2, w3, b3;
 
-  /// The order in which autograd sees them: what is always there comes first.
+  /// The order in which autograd sees them: required tensors come first.
   variable_list list() const { return {input, w1, w2, b1, b2, w3, b3}; }
   static FeedForwardTensors fromList(const variable_list& list) {
     return {list[0], list[1], list[3], list[2], list[4], list[5], list[6]};
@@ -65,7 +65,7 @@ struct FeedForwardTensors {
   static constexpr size_t count = 7;
 };
 
-/// What is to be done between the two layers.
+/// The operations between the two layers.
 struct Hidden {
   Activation activation;
   double dropoutP;
@@ -149,7 +149,7 @@ FeedForwardResult forwardPass(const FeedForwardTensors& t, const Hidden& hidden,
   return {withLastSize(output, t.input, t.w2.size(0)), main, gate};
 }
 
-/// Which gradients are asked for.
+/// Which gradients are requested.
 struct FeedForwardWanted {
   bool input, w1, b1, w2, b2, w3, b3;
 
@@ -161,14 +161,14 @@ struct HiddenGradients {
   at::Tensor gate;  // dc; undefined without a gate
 };
 
-/// From dy to da and dc. Also sets `gradW2` when asked: it needs h, which exists here only.
+/// From dy to da and dc. Also sets `gradW2` on request: it needs h, which exists only here.
 HiddenGradients hiddenBackward(const at::Tensor& dy, const FeedForwardTensors& t,
                                const Hidden& hidden, const at::Tensor& main, const at::Tensor& gate,
                                const FeedForwardWanted& wanted, at::Tensor& gradW2) {
   const bool gated = hidden.activation == Activation::swiglu;
   const auto dtype = dy.scalar_type();
   const auto upstream = operand(dy, hidden.products);
-  // relu saved h itself; the others compute silu(a) or h again.
+  // relu saved h itself; the others recompute silu(a) or h.
   at::Tensor activated = main;
   if (gated) {
     activated = at::silu(main);
@@ -181,7 +181,7 @@ HiddenGradients hiddenBackward(const at::Tensor& dy, const FeedForwardTensors& t
                       {}, hidden.scale(), t.w2.scalar_type());
   }
   if (!wanted.anyOfHidden()) return {};
-  // Only swiglu has a further use for it: let the memory go before the next big product.
+  // Only swiglu still needs it; otherwise free the memory before the next large product.
   if (!gated) activated.reset();
 
   auto gradient =
@@ -208,7 +208,7 @@ variable_list backwardPass(const at::Tensor& gradOutput, const FeedForwardTensor
   variable_list result(FeedForwardTensors::count);
   const auto gradients = hiddenBackward(upstream, t, hidden, main, gate, wanted, result[2]);
   const auto dtype = t.input.scalar_type();
-  // Parameters may be wider than what flows through.
+  // Parameters may have a wider dtype than the activations.
   const auto weightType = t.w1.scalar_type();
   const auto summed = [weightType](const at::Tensor& gradient) {
     return gradient.sum({0}, /*keepdim=*/false, weightType);
@@ -239,9 +239,9 @@ at::Tensor composed(const FeedForwardTensors& t, const Hidden& hidden, const at:
       .to(hidden.resultType(t.input));
 }
 
-/// The dropout mask, read back from what the forward pass saved. Where relu's h is 0, or the
-/// others' a is closed, nothing passes, dropped or not: taken as dropped it gives the same values
-/// and derivatives.
+/// The dropout mask, reconstructed from the tensors that the forward pass saved. Where relu's h is
+/// 0, or `a` is `closedValue`, the result is 0 whether dropped or not, so treating it as dropped
+/// gives the same values and derivatives.
 at::Tensor keptFrom(const at::Tensor& main, const Hidden& hidden) {
   if (hidden.dropoutP == 0.0) return {};
   return main != (hidden.activation == Activation::relu ? 0.0 : closedValue);
@@ -293,7 +293,7 @@ struct FeedForwardFunction : torch::autograd::Function<FeedForwardFunction> {
     return result;
   }
 
-  /// Absent tensors take no place among the edges that needs_input_grad counts.
+  /// Absent tensors have no index among the edges that needs_input_grad counts.
   static FeedForwardWanted wantedOf(AutogradContext* context, const FeedForwardTensors& tensors) {
     size_t edge = 0;
     const auto next = [&](const at::Tensor& tensor) {

@@ -1,6 +1,7 @@
 // Layer normalisation over the last dimension.
 //
-// Purpose: every row gets mean 0 and spread 1, then a learned scale and shift for each feature.
+// Purpose: each row is normalised to mean 0 and spread 1, then gets a learned scale and shift for
+//   each feature.
 // Shapes:  input [..., D], scale [D], shift [D] -> output [..., D].
 // Formula: y = scale * (x - mean) / spread + shift, where four dialects differ in `spread`:
 //                          eps inside the root            eps_outside
@@ -11,16 +12,16 @@
 // Backward, with u = dy * scale, z = (x - mean) / spread, m = n or n - 1:
 //   dx = (u - mean(u)) / spread - z * sum(u * z) / (m * r),  r = spread (inside) or std (outside)
 //   dscale = sum over rows of dy * z,   dshift = sum over rows of dy.
-// Saved:   input, scale and two numbers a row.
-// Computed by the device's kernel (device/norm.h), or by plain ops with libtorch's autograd if it has
-//   none. libtorch's own kernel for population and inside is a fifth faster on the CPU, but its
+// Saved:   input, scale and two numbers per row.
+// Computed by the device's kernel (device/norm.h), or by plain ops with libtorch's autograd if
+//   there is none. libtorch's kernel for population and inside is 20% faster on the CPU, but its
 //   last bits differ from those of add_norm, and so do its results for rows that overflow.
 // results: 'bfloat16' or 'float16' gives the output in that format, for a product that reads it
-//   next; input, scale and shift stay what they are, and so do their gradients.
+//   next; input, scale and shift keep their dtypes, and so do their gradients.
 // Hazards: a row of equal values has std = 0, and d std / dx is 0 / 0 there: taken as 0, which
 //   leaves the finite (u - mean(u)) / spread. A row whose squares overflow is NaN, with NaN as its
-//   gradient. Half types are computed in float32, statistics kept in float32 too. Sample statistics
-//   do not exist for one feature: refused.
+//   gradient. Half types are computed in float32, with the statistics kept in float32. Sample
+//   statistics are undefined for one feature and rejected.
 
 #include <ATen/TensorOperators.h>
 #include <ATen/core/LegacyTypeDispatch.h>

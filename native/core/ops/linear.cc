@@ -1,14 +1,14 @@
 // Linear layer.
 //
-// Purpose: the layer that most of a Transformer's arithmetic is in, with its products in the
-//   library and precision that support/product.h chooses.
+// Purpose: the layer with most of a Transformer's arithmetic, with its products computed by the
+//   library and in the precision that support/product.h chooses.
 // Shapes:  input [..., D], weight [E, D], bias [E] -> output [..., E].
 // Formula: y = x W^T + b.
 // Backward: dx = dy W,   dW = dy^T x,   db = sum dy.
 // Saved:   input and weight.
 // Hazards: with products "bfloat16" x, W and dy are rounded for the products; weights, sums and
 //   results stay float32. With "bfloat16_results" the output is rounded too, and x may be bfloat16
-//   beside float32 weights, whose gradients are float32. Rows may be 0.
+//   beside float32 weights, whose gradients are float32. There may be 0 rows.
 
 #include <ATen/TensorOperators.h>
 #include <ATen/core/LegacyTypeDispatch.h>
@@ -97,7 +97,7 @@ struct LinearFunction : torch::autograd::Function<LinearFunction> {
         result[1] = product(upstream.t(), operand(asRows(input), products), weight.scalar_type());
       }
     }
-    // Absent tensors take no place among the edges that needs_input_grad counts.
+    // Absent tensors have no index among the edges that needs_input_grad counts.
     if (hasBias && context->needs_input_grad(2)) {
       result[2] = asRows(gradients[0]).sum({0}, /*keepdim=*/false, weight.scalar_type());
     }

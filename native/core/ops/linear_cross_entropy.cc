@@ -1,25 +1,25 @@
 // The last linear layer and the cross-entropy in one.
 //
-// Purpose: the training loss of a model whose vocabulary is its widest dimension. Logits for all
+// Purpose: the training loss of a model whose vocabulary is its largest dimension. Logits for all
 //   rows would be the largest tensor of the whole step; here they exist for a few rows at a time,
-//   and the gradients are made from them while they are at hand.
+//   and the gradients are computed from them while they are available.
 // Shapes:  input [N, D], weight [V, D], bias [V], target [N] ids -> loss scalar, token losses [N],
 //   number of rows whose best logit (the first of equal ones) is the target's (scalar, int64).
 // Formula: z = x W^T + b,  t = (1 - s) at the target + s / V everywhere (s: label smoothing, paper
 //   section 5.4),  loss of a row = -sum t log softmax(z),  loss = scale * sum over the rows;
-//   a row whose target is `ignore_index` counts nothing.
-// Backward: dz = scale * (softmax(z) - t),  dx = dz W,  dW = dz^T x,  db = sum dz, all made in the
-//   forward pass; what comes from above is one number, which they are multiplied with.
+//   a row whose target is `ignore_index` is not counted.
+// Backward: dz = scale * (softmax(z) - t),  dx = dz W,  dW = dz^T x,  db = sum dz, all computed in
+//   the forward pass; the backward multiplies them by the upstream gradient, a scalar.
 //   Weight and bias may be float32 beside an input of a half type: master weights. The factors of
 //   the products are then rounded to that type; dW and db are float32.
 // Saved:   dx, dW, db, and the inputs for a second derivative.
 // Hazards:
 //   - Softmax and loss are computed in float32 for half types, whose logits would tie.
-//   - On the CPU the ids are checked before the first product: a wrong one would read outside the
-//     logits. On a GPU its row's loss is NaN (see device/linear_cross_entropy.h).
-//   - `scale` is there because a caller that divides by the number of tokens afterwards would cost
-//     one pass over dW, which is as large as the weight. With 1 from above nothing is multiplied.
-//   - The gradients belong to the call: a second backward through the same loss gives them again.
+//   - On the CPU the ids are checked before the first product: an invalid one would read outside
+//     the logits. On a GPU the loss of its row is NaN (see device/linear_cross_entropy.h).
+//   - `scale` exists because dividing by the number of tokens afterwards would cost one pass over
+//     dW, which is as large as the weight. With an upstream gradient of 1 nothing is multiplied.
+//   - The gradients belong to the call: a second backward through the same loss returns them again.
 
 #include <ATen/TensorOperators.h>
 #include <ATen/core/LegacyTypeDispatch.h>
@@ -74,8 +74,8 @@ void checkArguments(const at::Tensor& input, const at::Tensor& weight, const at:
            settings.scale);
 }
 
-/// @throws ERR_INDEX for a target that is neither a class nor ignored. On a GPU, which would have
-/// to be waited for, and for meta tensors nothing is looked at.
+/// @throws ERR_INDEX for a target that is neither a class nor ignored. On a GPU, where this would
+/// have to synchronize, and for meta tensors nothing is checked.
 void checkTargets(const at::Tensor& target, int64_t classes, int64_t ignoreIndex) {
   if (!target.is_cpu()) return;
   const auto dense = target.contiguous();
@@ -98,11 +98,11 @@ at::Tensor composedLogits(const at::Tensor& input, const at::Tensor& weight,
                     bias.defined() ? widened(bias) : bias);
 }
 
-/// The formula in plain ops, on any device. The loss alone is differentiable.
+/// The formula in plain ops, on any device. Only the loss is differentiable.
 variable_list composed(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias,
                        const at::Tensor& target, const LossSettings& settings) {
   const auto logits = composedLogits(input, weight, bias);
-  // On a GPU a target that is no class would end the process's use of it.
+  // On a GPU a target that is not a class would make the device unusable for the process.
   const auto counted = target.ne(settings.ignoreIndex);
   const auto wrong =
       target.is_cpu() ? at::Tensor()
@@ -139,7 +139,7 @@ struct LinearCrossEntropyFunction : torch::autograd::Function<LinearCrossEntropy
     variable_list result(5);
     const auto& upstream = gradients[0];
     if (!upstream.defined()) return result;
-    // Also says when the graph is gone already.
+    // Also throws if the graph has already been freed.
     const auto saved = context->get_saved_variables();
     if (c10::GradMode::is_enabled()) {
       const LossSettings settings{context->saved_data["ignore_index"].toInt(),
@@ -153,10 +153,10 @@ struct LinearCrossEntropyFunction : torch::autograd::Function<LinearCrossEntropy
       for (size_t i = 0; i < found.size(); ++i) result[i] = std::move(found[i]);
       return result;
     }
-    // A number on a GPU is not looked at: that would wait for all its work.
+    // A number on a GPU is not read, because that would wait for all its work.
     const bool isOne = upstream.is_cpu() && upstream.item<double>() == 1.0;
     const auto made = context->saved_data["gradients"].toList();
-    // Else autograd would copy what it could keep: dW is as large as the weight.
+    // Otherwise autograd would copy a gradient that it could keep: dW is as large as the weight.
     const bool isLast = !torch::autograd::get_current_graph_task_keep_graph();
     if (isLast) context->saved_data.erase("gradients");
     for (size_t i = 0; i < 3; ++i) {
@@ -181,7 +181,7 @@ Triple linearCrossEntropy(const at::Tensor& input, const at::Tensor& weight,
   const auto biasOrNone = orNone(bias);
   checkArguments(input, weight, biasOrNone, target, settings);
   checkTargets(target, weight.size(0), ignoreIndex);
-  // Differentiable as it stands.
+  // Already differentiable.
   if (!hasLossKernels(input)) {
     return toTriple(composed(input, weight, biasOrNone, target, settings));
   }

@@ -4,7 +4,7 @@
 
 #include <string>
 
-// One function a file of ops: defines the schemas of that file and registers their kernels.
+// One function per file of ops: defines the schemas of that file and registers their kernels.
 
 namespace torchformer::core {
 
@@ -23,14 +23,12 @@ void registerAddNorm(torch::Library& library);
 /// Defines `name` with a kernel for all devices, and `name`_reference, the same in plain ops, which
 /// libtorch's autograd differentiates.
 ///
-/// `kernel` is called with autograd around it and without: mustRecord tells whether it has to
-/// record.
+/// `kernel` is called both with and without autograd: mustRecord returns whether it must record.
 template <typename Kernel, typename Reference>
 void defineOp(torch::Library& library, const std::string& name, const std::string& signature,
               Kernel kernel, Reference reference) {
   library.def((name + signature).c_str());
-  // An op without a kernel of its own for Autograd would say that it requires gradients and give
-  // none.
+  // The result of an op without its own Autograd kernel would require a gradient but have none.
   for (const auto key : {c10::DispatchKey::CompositeExplicitAutograd, c10::DispatchKey::Autograd}) {
     library.impl(name.c_str(), torch::dispatch(key, Kernel(kernel)));
   }
@@ -40,7 +38,7 @@ void defineOp(torch::Library& library, const std::string& name, const std::strin
                torch::dispatch(c10::DispatchKey::CompositeImplicitAutograd, std::move(reference)));
 }
 
-/// Device ops (device/device_op.h) that only the file of their op calls.
+/// Device ops (device/device_op.h) that are called only by the file of their op.
 void defineAdamRowsDeviceOp(torch::Library& library);
 
 }  // namespace torchformer::core

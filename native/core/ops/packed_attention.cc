@@ -1,26 +1,26 @@
-// Scaled dot-product attention with several heads over sequences laid end to end.
+// Scaled dot-product attention with several heads over concatenated sequences.
 //
-// Purpose: attention of a whole batch without padding. All other layers of the model treat each
-//   token alone and need no boundaries; this op is the only one that knows them.
-// Shapes:  query [Nq, H * Dk], key [Nk, H * Dk], value [Nk, H * Dk]: the rows of B sequences one
-//   after the other, each row with all heads side by side; query_offsets, key_offsets [B + 1]
+// Purpose: attention of a whole batch without padding. All other layers of the model process each
+//   token separately; this op is the only one that needs the boundaries of sequences.
+// Shapes:  query [Nq, H * Dk], key [Nk, H * Dk], value [Nk, H * Dk]: the concatenated rows of B
+//   sequences, each row with all heads side by side; query_offsets, key_offsets [B + 1]
 //   int64: sequence b has the rows offsets[b] to offsets[b + 1] - 1 -> output [Nq, H * Dk].
 // Formula: as in attention.cc, for each sequence and head. With `causal`, query i sees the keys 0
 //   to i of its sequence.
-// Backward: as there; the weights are computed again from the scores and log(sum(exp(scores))).
+// Backward: as there; the weights are recomputed from the scores and log(sum(exp(scores))).
 // Saved:   query, key, value, the offsets, one number for each row and head, and the seed of the
 //   dropout mask.
-// On a GPU: libtorch's kernels (device/packed_attention_gpu.cc); float64 by the reference. Offsets
-//   may be on the GPU then, with the lengths of the longest sequences beside them: nothing is read
-//   back.
+// On a GPU: libtorch's kernels (device/packed_attention_gpu.cc); float64 uses the reference.
+//   Offsets may then be on the GPU, given with the lengths of the longest sequences, so nothing is
+//   read back.
 // Hazards:
-//   - Offsets on a GPU are not looked at. Those beyond the rows read outside of the tensors, and
-//     lengths above the longest given leave rows unwritten: the caller has to have checked them.
+//   - Offsets on a GPU are not checked. Offsets beyond the rows read outside the tensors, and
+//     lengths above the given longest one leave rows unwritten: the caller must have checked them.
 //   - A sequence without keys gives zeros, and no gradient.
 //   - The dropout mask is a function of (seed, query row, head, key): see support/dropout_bits.h.
-//     The seed comes from the generator, one number a call.
-//   - Rows may be views into wider rows (one product for query, key and value): only the numbers
-//     of one row have to be side by side.
+//     The seed comes from the generator, one number per call.
+//   - Rows may be views into wider rows (one product for query, key and value): only the elements
+//     of one row must be contiguous.
 
 #include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
@@ -58,7 +58,7 @@ constexpr auto packedAttentionName = "packed_attention";
 /// The tensors of one call.
 struct Packed {
   at::Tensor query, key, value, queryOffsets, keyOffsets;
-  // Of sequences whose offsets are not on the CPU; else -1.
+  // For sequences whose offsets are not on the CPU; else -1.
   int64_t longestQuery = -1;
   int64_t longestKey = -1;
 };
@@ -128,8 +128,8 @@ at::Tensor prepared(const at::Tensor& tensor) {
   return wide.size(1) == 1 || wide.stride(1) == 1 ? wide : wide.contiguous();
 }
 
-/// Calls visit(sequence, head, buffer) for all of them, on all threads. `buffers` numbers of T for
-/// each thread's use are behind `buffer`.
+/// Calls visit(sequence, head, buffer) for all of them, on all threads. `buffer` points to
+/// `buffers` elements of T for each thread.
 template <typename T, typename Visit>
 void forEachHead(const std::vector<int64_t>& order, int64_t heads, int64_t bufferSize,
                  const Visit& visit) {
@@ -240,7 +240,7 @@ variable_list backwardLoop(const at::Tensor& gradOutput, const Packed& t, const 
   return {gradQuery, gradKey, gradValue};
 }
 
-/// Where the loops read them.
+/// Offsets on the CPU, where the loops read them.
 at::Tensor hostOffsets(const at::Tensor& offsets) {
   return offsets.to(at::kCPU, at::kLong).contiguous();
 }
@@ -250,7 +250,7 @@ Packed preparedTensors(const Packed& t) {
           hostOffsets(t.keyOffsets)};
 }
 
-/// What the kernels of a GPU get. Offsets on the CPU are copied without waiting.
+/// Sequences for the kernels of a GPU. Offsets on the CPU are copied without synchronizing.
 DeviceSequences deviceSequences(const at::Tensor& offsets, int64_t longest,
                                 const at::Tensor& rows) {
   if (offsets.is_cpu()) {
@@ -311,7 +311,7 @@ at::Tensor composed(const Packed& t, const AttentionSettings& settings) {
     const auto keys = keyOffsets[b + 1] - keyOffsets[b];
     const auto q = t.query.narrow(0, first, queries);
     if (queries == 0 || keys == 0) {
-      // Tied to the graph, with a gradient of zero.
+      // Part of the graph, with a gradient of zero.
       outputs.push_back(q.mul(0));
       continue;
     }
@@ -393,7 +393,7 @@ at::Tensor packedAttention(const at::Tensor& query, const at::Tensor& key, const
   const Packed t{query, key, value, queryOffsets, keyOffsets, longestQuery, longestKey};
   checkArguments(t, heads, causal, dropoutP, generator);
   if (query.is_meta()) return at::empty_like(query, at::MemoryFormat::Contiguous);
-  // libtorch's kernels have gradients of their own.
+  // libtorch's kernels have their own gradients.
   if (runsOnGpu(t)) return onGpu(t, heads, causal, dropoutP);
   const auto seed = seedNumber(dropoutP, generator, query);
   const auto settings = settingsOf(t, heads, causal, dropoutP, seed);

@@ -1,18 +1,18 @@
 // Root mean square normalisation over the last dimension (Zhang and Sennrich, 2019).
 //
-// Purpose: every row gets a root mean square of 1, then a learned scale for each feature. Unlike
-//   layer normalisation it moves no mean and has no shift.
+// Purpose: each row is normalised to a root mean square of 1, then gets a learned scale for each
+//   feature. Unlike layer normalisation, it does not subtract the mean and has no shift.
 // Shapes:  input [..., D], scale [D] -> output [..., D].
 // Formula: y = scale * x * r,   r = 1 / sqrt(mean(x^2) + eps).
 // Backward, with u = dy * scale and z = x * r:
 //   dx = r * (u - z * mean(u * z)),   dscale = sum over rows of dy * z.
-// Saved:   input, scale and two numbers a row, of which the mean is 0.
+// Saved:   input, scale and two numbers per row, of which the mean is 0.
 // This is layer norm's kernel with a mean of 0 (device/norm.h); plain ops with libtorch's autograd
 //   where the device has none. results: as in layer_norm.cc.
 // Hazards: a row of zeros has r = 1 / sqrt(eps): large but finite, so eps must be positive. The
 //   backward multiplies by r once and by z, never by r^3, which would overflow for a small eps.
-//   A row whose squares overflow is NaN. Half types are computed in float32, the statistics kept in
-//   float32 too.
+//   A row whose squares overflow is NaN. Half types are computed in float32, with the statistics
+//   kept in float32.
 
 #include <ATen/TensorOperators.h>
 #include <ATen/core/LegacyTypeDispatch.h>

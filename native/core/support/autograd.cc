@@ -21,8 +21,8 @@ bool mustRecord(std::initializer_list<at::Tensor> inputs) {
 variable_list differentiableGradients(
     const std::function<variable_list(const variable_list&)>& composed, const variable_list& inputs,
     const variable_list& outputGradients) {
-  // Each input goes in under a name of its own. In self-attention query and key can be one tensor;
-  // asked for the gradient of that tensor, autograd would give the sum, and give it twice.
+  // Each input gets its own alias. In self-attention, query and key can be the same tensor;
+  // autograd would return the sum of its gradients, twice.
   variable_list aliases;
   variable_list wanted;
   for (const auto& input : inputs) {

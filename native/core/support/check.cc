@@ -52,13 +52,13 @@ void checkParameter(const char* op, const char* name, const at::Tensor& tensor,
 }
 
 void checkProbability(const char* op, const char* name, double probability) {
-  // Written so that NaN fails.
+  // Written so that NaN fails the check.
   TF_CHECK(ERR_ARGUMENT, probability >= 0.0 && probability <= 1.0, op, ": ", name,
            " must be a probability from 0 to 1, got ", probability);
 }
 
 void checkEpsilon(const char* op, const char* name, double epsilon, const at::Tensor& tensor) {
-  // One that is 0 in the arithmetic used would make a row of equal values 0 / 0.
+  // If it were 0 in the arithmetic used, a row of equal values would be 0 / 0.
   const double smallest = tensor.scalar_type() == at::kDouble
                               ? std::numeric_limits<double>::min()
                               : static_cast<double>(std::numeric_limits<float>::min());

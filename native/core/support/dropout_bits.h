@@ -4,15 +4,15 @@
 
 #include "core/support/inline.h"
 
-// Random bits that are computed from where they are used, not drawn one after the other.
+// Random bits that are computed from their position instead of drawn in sequence.
 //
-// A dropout mask made of them depends on a seed, a row and a column only: not on the device, on the
-// number of threads, on the order of the work, or on how the rows are cut into chunks. Backward
-// passes make it again instead of storing it.
+// A dropout mask made of them depends only on a seed, a row and a column: not on the device, the
+// number of threads, the order of the work, or how the rows are split into chunks. Backward passes
+// recompute it instead of storing it.
 
 namespace torchformer::core {
 
-/// Which elements of a row survive a dropout with probability p.
+/// Which elements of a row are kept by a dropout with probability p.
 class RowDropout {
  public:
   /// `row` counts within the call; `threshold` is 2^32 p (see dropThreshold).
@@ -44,10 +44,10 @@ class RowDropout {
   uint32_t threshold_;
 };
 
-/// The threshold for a probability: 2^32 p, rounded; p = 1 is no row dropout but zeros.
+/// The threshold for a probability: 2^32 p, rounded. Not for p = 1, where all elements are zero.
 uint32_t dropThreshold(double p);
 
-/// What the survivors are multiplied with, 1 / (1 - p); 0 for p = 1, where there are none.
+/// The factor of the kept elements, 1 / (1 - p); 0 for p = 1, where there are none.
 double survivorScale(double p);
 
 }  // namespace torchformer::core

@@ -1,6 +1,6 @@
 #pragma once
 
-// Functions that loops over elements call, on the CPU and in CUDA kernels.
+// Functions called by loops over elements, on the CPU and in CUDA kernels.
 
 #if defined(__CUDACC__)
 #define TF_INLINE __host__ __device__ __forceinline__

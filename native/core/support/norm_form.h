@@ -5,7 +5,7 @@
 
 #include "core/support/inline.h"
 
-// Which norm, and what that comes to for a row; on the CPU and in CUDA kernels. Formulas:
+// The kind of norm and its statistics of a row, on the CPU and in CUDA kernels. Formulas:
 // ops/layer_norm.cc and ops/rms_norm.cc.
 
 namespace torchformer::core {
@@ -16,11 +16,11 @@ struct NormForm {
   bool sampleStd = false;
   /// eps is added to the standard deviation, not to the variance.
   bool epsOutside = false;
-  /// Without it the mean is taken as 0, and the deviation from it is the root mean square.
+  /// If false, the mean is taken as 0, and the deviation from it is the root mean square.
   bool centred = true;
 };
 
-/// The numbers that every row of one call needs, in the type of its statistics.
+/// The constants of one call, in the type of its statistics.
 template <typename T>
 struct RowForm {
   int64_t features;

@@ -11,7 +11,7 @@ at::ScalarType resultType(const char* op, std::string_view results, const at::Te
   if (results == "own") return own;
   TF_CHECK(ERR_ARGUMENT, results == "bfloat16" || results == "float16", op,
            ": results must be 'own', 'bfloat16' or 'float16', got '", std::string(results), "'");
-  // Who computes in float64 wants its digits.
+  // float64 is never reduced in precision.
   if (own == at::kDouble) return own;
   return results == "bfloat16" ? at::kBFloat16 : at::kHalf;
 }

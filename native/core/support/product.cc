@@ -23,7 +23,7 @@ ProductKernels chooseKernels() {
 #if defined(__x86_64__)
   __builtin_cpu_init();
   const bool avx512 = __builtin_cpu_supports("avx512f");
-  // On AMD's processors with AVX-512 oneDNN is about twice as fast as MKL, on others it is not.
+  // On AMD processors with AVX-512, oneDNN is about twice as fast as MKL; on others it is not.
   if (avx512 && __builtin_cpu_is("amd")) kernels.float32 = "oneDNN";
   if (avx512 && __builtin_cpu_supports("avx512bf16")) kernels.bfloat16 = "bfloat16 instructions";
 #endif
@@ -43,13 +43,13 @@ ProductKernels chooseKernels() {
 
 bool usesOneDnn(const at::Tensor& a, const at::Tensor& b) {
   static const bool chosen = productKernels().float32 == "oneDNN";
-  // One row is a matrix-vector product, and oneDNN refuses empty ones.
+  // One row is a matrix-vector product, and oneDNN rejects empty matrices.
   return chosen && a.is_cpu() && a.scalar_type() == at::kFloat && a.size(0) > 1 && a.size(1) > 0 &&
          b.size(1) > 0;
 }
 
-/// a b through the op that PyTorch's compiler uses for linear layers: the only door to oneDNN's
-/// float32 products. It takes the second matrix transposed, of any strides.
+/// a b through the op that PyTorch's compiler uses for linear layers: the only access to oneDNN's
+/// float32 products. It takes the second matrix transposed, with any strides.
 at::Tensor oneDnnProduct(const at::Tensor& a, const at::Tensor& b, const at::Tensor& bias) {
   using Signature = at::Tensor(
       const at::Tensor&, const at::Tensor&, const std::optional<at::Tensor>&, std::string_view,
@@ -105,11 +105,11 @@ at::Tensor operand(const at::Tensor& tensor, Products products) {
   if (products == Products::own || !tensor.defined() || tensor.scalar_type() == at::kDouble) {
     return tensor;
   }
-  // With products "bfloat16" half tensors are multiplied as they are.
+  // With products "bfloat16", half tensors are multiplied unchanged.
   if (products == Products::bfloat16 && tensor.scalar_type() != at::kFloat) return tensor;
   const auto narrow = tensor.to(factorType(products));
   if (!tensor.is_cpu()) return narrow;
-  // Without instructions for it libtorch multiplies bfloat16 ten times slower than float32. A
+  // Without bfloat16 instructions, libtorch multiplies bfloat16 ten times slower than float32. A
   // float32 product of rounded numbers has the same factors and sums.
   static const bool isNative = productKernels().bfloat16 == "bfloat16 instructions";
   return isNative && narrow.scalar_type() == at::kBFloat16 ? narrow : narrow.to(at::kFloat);
@@ -117,7 +117,7 @@ at::Tensor operand(const at::Tensor& tensor, Products products) {
 
 at::Tensor product(const at::Tensor& a, const at::Tensor& b, at::ScalarType dtype) {
   if (usesOneDnn(a, b)) return oneDnnProduct(a, b, {}).to(dtype);
-  // On GPUs sums are float32 and can be had without rounding.
+  // On GPUs the sums are float32 and available without rounding.
   const bool keepsSums = !a.is_cpu() && isHalf(a) && dtype == at::kFloat;
   return keepsSums ? at::mm(a, b, dtype) : at::mm(a, b).to(dtype);
 }

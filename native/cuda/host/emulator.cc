@@ -25,7 +25,7 @@ constexpr std::size_t slotBytes = 16;
 
 enum class Wait { none, block, warp, ended };
 
-/// Starts by its context and goes on by its jump: a switch of contexts costs a system call each.
+/// Starts with its context and continues with a jump, because each context switch is a system call.
 struct Fiber {
   ucontext_t context;
   jmp_buf jump;
@@ -52,7 +52,7 @@ class Block {
   }
 
   void run(std::mt19937& random) {
-    // A fixed order would hide a barrier that is missing.
+    // A fixed order would hide a missing barrier.
     std::shuffle(order_.begin(), order_.end(), random);
     failure_ = nullptr;
     for (std::size_t i = 0; i < fibers_.size(); ++i) start(i);
@@ -89,7 +89,7 @@ class Block {
     wait(Wait::warp);
     const auto source = first + static_cast<std::size_t>(from);
     if (source < slots_.size()) std::memcpy(value, slots_[source].data(), bytes);
-    // Nobody may write the next value before all have read this one.
+    // No thread may write the next value before all have read this one.
     wait(Wait::warp);
   }
 
@@ -121,7 +121,7 @@ class Block {
     setcontext(&fiber.context);
   }
 
-  /// Opens the barriers that all have reached. False when there is none.
+  /// Opens the barriers that all have reached. Returns false if there are none.
   bool release() {
     const auto open = [&](std::size_t begin, std::size_t end, Wait kind) {
       bool any = false;
@@ -169,7 +169,7 @@ void Block::entry() {
 }  // namespace
 
 void launch(dim3 grid, dim3 block, const std::function<void()>& body) {
-  // CUDA's own limits, so that what runs here can be launched there.
+  // CUDA's limits, so that kernels that run here can be launched on a GPU.
   const auto threads = std::size_t{block.x} * block.y * block.z;
   if (threads == 0 || threads > 1024 || grid.x == 0 || grid.y == 0 || grid.z == 0 ||
       grid.y > 65535 || grid.z > 65535) {
@@ -225,14 +225,14 @@ Float16 toFloat16(float value) {
   const uint16_t sign = std::signbit(value) ? 0x8000 : 0;
   const float size = std::fabs(value);
   if (std::isnan(value)) return {static_cast<uint16_t>(sign | 0x7E00)};
-  // 65520 is half way between the largest number and the next one there would be.
+  // 65520 is halfway between the largest number and what would be the next one.
   if (size >= 65520.0F) return {static_cast<uint16_t>(sign | 0x7C00)};
   int exponent = 0;
   std::frexp(size, &exponent);
-  // In steps of the last place; nearbyint rounds ties to even.
+  // In units of the last place; nearbyint rounds ties to even.
   const int place = std::max(exponent - 11, -24);
   const auto steps = static_cast<uint32_t>(std::nearbyint(std::ldexp(size, -place)));
-  // A rounded-up 2048 carries into the exponent by itself.
+  // A rounded-up 2048 carries into the exponent automatically.
   const auto bits = steps < 1024 ? steps : steps - 1024 + (static_cast<uint32_t>(place + 25) << 10);
   return {static_cast<uint16_t>(sign | bits)};
 }

@@ -4,24 +4,24 @@
 #include <cstring>
 #include <functional>
 
-// Runs CUDA kernels on the host, for tests: the threads of a block are fibers that take turns at
-// barriers and shuffles, blocks follow each other. Slow, and silent about the order in which real
-// threads would write, but exact in which thread reads and writes what: memory faults show under
-// AddressSanitizer, and a barrier that not all threads reach is an error here, too.
+// Runs CUDA kernels on the host, for tests: the threads of a block are fibers that switch at
+// barriers and shuffles, and blocks run one at a time. Slow, and blind to data races, but exact in
+// which thread reads and writes what: AddressSanitizer detects invalid accesses, and a barrier that
+// not all threads reach is an error here, too.
 
 struct dim3 {
   unsigned x = 1, y = 1, z = 1;
   dim3(unsigned x_ = 1, unsigned y_ = 1, unsigned z_ = 1) : x(x_), y(y_), z(z_) {}
 };
 
-// The names that CUDA gives to a thread's place.
+// CUDA's names for the position of a thread.
 extern thread_local dim3 threadIdx, blockIdx, blockDim, gridDim;
 
 #define __global__
 #define __device__
 #define __host__
 #define __restrict__ __restrict
-// All fibers of a block run on one thread, and only one block at a time does.
+// All fibers of a block run on one thread, and only one block runs at a time.
 #define __shared__ static thread_local
 #define __launch_bounds__(...)
 
@@ -31,13 +31,13 @@ namespace torchformer::cuda::host {
 /// threads of a block or warp never reach
 void launch(dim3 grid, dim3 block, const std::function<void()>& body);
 
-/// Until all threads of the block are here.
+/// Waits until all threads of the block have arrived.
 void waitForBlock();
 
 /// Gives `bytes` at `value` to the threads of the warp and takes those of lane `from`.
 void exchangeInWarp(void* value, std::size_t bytes, int from);
 
-/// The place of this thread in its warp.
+/// The index of this thread in its warp.
 int laneOfThread();
 
 struct Bfloat16 {
