@@ -53,7 +53,7 @@ function cases(driver) {
     [
       'a driver that is too old',
       { ...fake, FAKE_DRIVER_VERSION: '12040' },
-      /^the NVIDIA driver of this system is too old for this libtorch \(it knows CUDA up to 12\.4\)/,
+      /^the NVIDIA driver of this system is too old for this libtorch \(it supports CUDA up to 12\.4\)/,
     ],
     [
       'a driver without a GPU',

@@ -53,7 +53,7 @@ type O<F> = F & (
 );
 `;
 
-/** An op with a type that has no JavaScript form. */
+/** An op with a type that cannot be converted to JavaScript. */
 class UntypedOp extends Error {}
 
 /** Splits `text` at commas that are not inside brackets or quotes. */

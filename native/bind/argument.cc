@@ -171,7 +171,7 @@ c10::IValue readSingle(const Place& place, const Napi::Value& value) {
     case ArgumentKind::generator:
       place.refuse("left out (manualSeed() seeds the generator used)", value);
     case ArgumentKind::unsupported:
-      place.refuseBecause("has a type that cannot be given from JavaScript");
+      place.refuseBecause("has a type that cannot be passed from JavaScript");
   }
   place.refuseBecause("has an unknown kind");
 }
@@ -224,7 +224,7 @@ c10::IValue readList(Place place, const Napi::Value& value) {
       return readElements<std::string>(
           place, values, [&](const Napi::Value& element) { return readString(place, element); });
     default:
-      place.refuseBecause("has a type that cannot be given from JavaScript");
+      place.refuseBecause("has a type that cannot be passed from JavaScript");
   }
 }
 

@@ -23,7 +23,7 @@ std::string_view withoutAdvice(std::string_view message) {
 }
 
 constexpr std::string_view kSmaller =
-    "Take a smaller batch, or free tensors; cuda.memory() tells what is in use";
+    "Use a smaller batch, or free tensors; cuda.memory() shows what is in use";
 
 ErrorReport outOfMemory(std::string_view message) {
   const std::string asked = between(message, "Tried to allocate ", ". ");
@@ -103,7 +103,7 @@ std::string unavailable(std::string_view message) {
       contains(line, "driver version is insufficient")) {
     const std::string version = cudaVersion(between(line, "(found version ", ")"));
     return "the NVIDIA driver of this system is too old for this libtorch" +
-           (version.empty() ? "" : " (it knows CUDA up to " + version + ")") +
+           (version.empty() ? "" : " (it supports CUDA up to " + version + ")") +
            "; install a newer one";
   }
   if (contains(line, "No CUDA GPUs are available") || contains(line, "no CUDA-capable device")) {
@@ -121,7 +121,7 @@ std::string unavailable(std::string_view message) {
 ErrorReport lost(std::string_view line) {
   return {"ERR_CUDA_LOST",
           std::string(line) +
-              ". This process can use CUDA no longer: start it anew. The fault may come from an "
+              ". This process can no longer use CUDA: restart it. The fault may come from an "
               "earlier call than the one that failed; with CUDA_LAUNCH_BLOCKING=1 in the "
               "environment it is the very one"};
 }
@@ -142,7 +142,7 @@ std::optional<ErrorReport> describeCudaFault(std::string_view message) {
   const std::string_view line = withoutAdvice(message);
   if (containsOne(line, kFatal)) return lost(line);
   if (contains(line, "invalid device ordinal")) {
-    return ErrorReport{"ERR_DEVICE", "there is no GPU of this number (" + std::string(line) + ")"};
+    return ErrorReport{"ERR_DEVICE", "there is no GPU with this index (" + std::string(line) + ")"};
   }
   return ErrorReport{"ERR_NATIVE", std::string(line)};
 }

@@ -28,7 +28,7 @@ Napi::Value makeScalar(Napi::Env env, const at::Scalar& scalar) {
   if (scalar.isBoolean()) return Napi::Boolean::New(env, scalar.toBool());
   if (scalar.isIntegral(false)) return makeInteger(env, scalar.toLong());
   if (scalar.isFloatingPoint()) return Napi::Number::New(env, scalar.toDouble());
-  throw BridgeError("ERR_NOT_IMPLEMENTED", "a complex number has no JavaScript form");
+  throw BridgeError("ERR_NOT_IMPLEMENTED", "a complex number cannot be converted to JavaScript");
 }
 
 Napi::Value makeValue(Environment& environment, c10::IValue value) {
@@ -51,7 +51,7 @@ Napi::Value makeValue(Environment& environment, c10::IValue value) {
   if (value.isList()) return makeArray(environment, value.toListRef());
   if (value.isTuple()) return makeArray(environment, value.toTupleRef().elements());
   std::ostringstream kind;
-  kind << "a result of kind " << value.tagKind() << " has no JavaScript form";
+  kind << "a result of kind " << value.tagKind() << " cannot be converted to JavaScript";
   throw BridgeError("ERR_NOT_IMPLEMENTED", kind.str());
 }
 

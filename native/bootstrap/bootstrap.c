@@ -80,7 +80,7 @@ static bool other_copy_in_process(const char* folder, const char* name, char* me
   if (system_real_path(wanted, resolved) && strcmp(resolved, loaded) == 0) return false;
   snprintf(message, MESSAGE_SIZE,
            "this process already has %s, so %s cannot be opened as well; "
-           "use one libtorch folder in a process",
+           "use only one libtorch folder per process",
            loaded, wanted);
   return true;
 }

@@ -65,7 +65,7 @@ describe('too much', () => {
     expect(message).toMatch(
       /^cuda:0 is out of memory: [\d.]+ GiB were asked for, [\d.]+ [GM]iB of [\d.]+ GiB are free\. /,
     );
-    expect(message).toContain('Take a smaller batch');
+    expect(message).toContain('Use a smaller batch');
     expect(message).not.toContain('PYTORCH');
   });
 

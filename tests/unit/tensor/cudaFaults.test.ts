@@ -19,7 +19,7 @@ const outOfMemory =
   'fragmentation.  See documentation for Memory Management  (https://docs.pytorch.org/docs/stable/' +
   'notes/cuda.html#optimizing-memory-usage-with-pytorch-cuda-alloc-conf)';
 
-const smaller = 'Take a smaller batch, or free tensors; cuda.memory() tells what is in use';
+const smaller = 'Use a smaller batch, or free tensors; cuda.memory() shows what is in use';
 
 /** What libtorch says, the code, and what the error says. */
 const faults: [says: string, code: TorchErrorCode, message: string][] = [
@@ -62,7 +62,7 @@ const faults: [says: string, code: TorchErrorCode, message: string][] = [
       'http://www.nvidia.com/Download/index.aspx Alternatively, go to: https://pytorch.org to install ' +
       'a PyTorch version that has been compiled with your version of the CUDA driver.',
     'ERR_CUDA_UNAVAILABLE',
-    'the NVIDIA driver of this system is too old for this libtorch (it knows CUDA up to 12.4); ' +
+    'the NVIDIA driver of this system is too old for this libtorch (it supports CUDA up to 12.4); ' +
       'install a newer one',
   ],
   [
@@ -96,7 +96,7 @@ const faults: [says: string, code: TorchErrorCode, message: string][] = [
   [
     `CUDA error: invalid device ordinal${advice('cudaErrorInvalidDevice')}`,
     'ERR_DEVICE',
-    'there is no GPU of this number (CUDA error: invalid device ordinal)',
+    'there is no GPU with this index (CUDA error: invalid device ordinal)',
   ],
   [
     `CUDA error: invalid argument${advice('cudaErrorInvalidValue')}`,
@@ -146,7 +146,7 @@ describe('a fault of CUDA becomes a TorchError', () => {
   it.each(fatal)('%s: CUDA is lost for the process, and the error says so', (fault) => {
     const { code, message } = faultOf(() => says(`CUDA error: ${fault}${advice('cudaError')}`));
     expect(code).toBe('ERR_CUDA_LOST');
-    expect(message).toContain(`CUDA error: ${fault}. This process can use CUDA no longer`);
+    expect(message).toContain(`CUDA error: ${fault}. This process can no longer use CUDA`);
     expect(message).toContain('CUDA_LAUNCH_BLOCKING=1');
     expect(message).not.toContain('Search for');
   });
