@@ -25,7 +25,7 @@ function causeIn(model: Module): string {
   if (broken.length > 0) {
     const more = broken.length > 3 ? ` and ${broken.length - 3} more` : '';
     return (
-      `the model's ${broken.slice(0, 3).join(', ')}${more} contain NaN or infinite values: ` +
+      `the model's ${broken.slice(0, 3).join(', ')}${more} ${broken.length === 1 ? 'contains' : 'contain'} NaN or infinite values: ` +
       'use a model saved before that happened'
     );
   }

@@ -96,11 +96,29 @@ export function checkGivenModel(
       `the saved model has ${name} ${JSON.stringify(saved)}, the given model ${JSON.stringify(given)}`,
     );
   }
+  checkSameOwnModules(configPath, config.ownModules, model);
   const [saved, given] = [config.ties ?? tiesOfConfig(config.model), tiesOf(model)];
   if (same(saved, given)) return;
   throw checkpointFault(
     configPath,
     `the saved model has ${tied(saved)}, the given model ${tied(given)}: tie them in the same way`,
+  );
+}
+
+/** Of a model that was not made by `makeModel`, it is unknown which modules are user-defined. */
+function checkSameOwnModules(
+  configPath: string,
+  saved: readonly string[],
+  model: Transformer,
+): void {
+  const given = model.blueprint?.differences(model);
+  if (given === undefined || same([...saved].sort(), [...given].sort())) return;
+  const list = (names: readonly string[]) =>
+    names.length === 0 ? 'nothing' : names.map((name) => JSON.stringify(name)).join(', ');
+  throw checkpointFault(
+    configPath,
+    `the saved model differs from what makeModel creates in ${list(saved)}, the given model in ` +
+      `${list(given)}: replace the same modules`,
   );
 }
 

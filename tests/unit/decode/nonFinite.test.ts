@@ -49,7 +49,7 @@ describe('greedy refuses', () => {
         code: 'ERR_NON_FINITE',
         message:
           'greedy: row 0 of src: the probabilities of output token 1 are NaN or infinite; ' +
-          `the model's "${name}" contain NaN or infinite values: use a model saved before that happened`,
+          `the model's "${name}" contains NaN or infinite values: use a model saved before that happened`,
       });
     },
   );

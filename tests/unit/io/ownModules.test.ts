@@ -233,6 +233,18 @@ describe('loading', () => {
     model.dispose();
   });
 
+  test('of what makeModel makes into a model with own modules is refused', async () => {
+    const folder = await saved(tinyModel(task.tokenizer.vocabSize));
+    const model = modelWith(() => new Squared(32, 64));
+    await expect(loadModel(folder, { model })).rejects.toMatchObject({
+      code: 'ERR_CHECKPOINT',
+      message: expect.stringContaining(
+        'in nothing, the given model in "encoder.layers.0.feed_forward"',
+      ) as string,
+    });
+    model.dispose();
+  });
+
   test('with a model works for what makeModel makes, too', async () => {
     const model = changed(tinyModel(20));
     const folder = fresh();
@@ -246,8 +258,14 @@ describe('loading', () => {
   test.each<[string, () => Transformer, string | RegExp]>([
     [
       'other weights',
-      () => tinyModel(task.tokenizer.vocabSize),
+      () => modelWith(() => new Squared(32, 64)),
       /model\.safetensors: loadStateDict: the state dict does not fit.*gate\.weight/s,
+    ],
+    [
+      'none of its own modules',
+      () => tinyModel(task.tokenizer.vocabSize),
+      '/config.json: the saved model differs from what makeModel creates in ' +
+        '"encoder.layers.0.feed_forward", the given model in nothing: replace the same modules',
     ],
     [
       'another order of norms',
