@@ -26,5 +26,5 @@ test.each([
   const { status, output, errors } = runCommand(args, {}, input);
   expect(status).toBe(1);
   expect(output).toBe('');
-  expect(errors).toContain('are NaN or infinite; the model\'s "generator.proj.bias" hold values');
+  expect(errors).toContain('are NaN or infinite; the model\'s "generator.proj.bias" contains NaN');
 });
