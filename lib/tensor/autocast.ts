@@ -1,5 +1,6 @@
 /** Mixed precision: computes matrix products in a lower precision, like PyTorch's `autocast`. */
 import { checkChoice, checkFunction, checkOptions, describe } from '../runtime/arguments.js';
+import { isBatchInvariant } from './batchInvariant.js';
 import type { Device } from './device.js';
 import type { DType } from './dtype.js';
 
@@ -7,10 +8,11 @@ import type { DType } from './dtype.js';
 export type AutocastDType = 'bfloat16' | 'float16' | 'float32';
 
 /**
- * How the matrix products of linear layers are computed: in the dtype of their tensors; with factors
+ * How the matrix products of linear layers are computed: in the dtype of their tensors; so that the
+ * bits of a row do not depend on the other rows; with factors
  * in bfloat16; or with factors and results in bfloat16 or float16.
  */
-export type Products = 'own' | 'bfloat16' | 'bfloat16_results' | 'float16_results';
+export type Products = 'own' | 'own_rows' | 'bfloat16' | 'bfloat16_results' | 'float16_results';
 
 /** Options of {@link autocast}. */
 export interface AutocastOptions {
@@ -78,7 +80,9 @@ export function autocast<T>(
 
 /** How {@link autocast} computes the products of a layer with this weight. @internal */
 export function currentProducts(weight: WeightForm): Products {
-  if (current === null || weight.dtype !== 'float32') return 'own';
+  if (current === null || weight.dtype !== 'float32') {
+    return isBatchInvariant() ? 'own_rows' : 'own';
+  }
   const results = resultsOn(current, weight.device);
   return results === 'float32' ? 'bfloat16' : `${results}_results`;
 }

@@ -75,6 +75,7 @@ export { einsum } from './einsum.js';
 export { linalg, type MatrixNorm, type SvdOptions, type UpperOptions } from './linalg.js';
 export { canCast, promoteTypes, resultType } from './promotion.js';
 export { autocast, type AutocastDType, type AutocastOptions } from './autocast.js';
+export { batchInvariant } from './batchInvariant.js';
 export { print } from './print.js';
 export { profile, type OpTime } from './profile.js';
 export type { Index, SliceRange, SliceText } from './pythonIndex.js';

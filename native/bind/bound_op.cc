@@ -51,7 +51,7 @@ std::unique_ptr<BoundOp> bindOp(Environment& environment, const std::string& nam
   }
   const c10::FunctionSchema& schema = handle->schema();
   auto op = std::make_unique<BoundOp>(
-      BoundOp{&environment, qualifiedName(name, overload), *handle, {}, 0, {}});
+      BoundOp{&environment, qualifiedName(name, overload), *handle, {}, 0, {}, {}});
   for (const c10::Argument& argument : schema.arguments()) {
     ArgumentPlan plan = planArgument(argument);
     if (plan.kind == ArgumentKind::unsupported && !plan.defaultValue && !plan.isOptional) {
@@ -61,6 +61,11 @@ std::unique_ptr<BoundOp> bindOp(Environment& environment, const std::string& nam
     }
     if (!plan.isKeywordOnly) op->positionalCount++;
     op->takesGenerator |= plan.kind == ArgumentKind::generator;
+    const c10::AliasInfo* alias = argument.alias_info();
+    if (alias != nullptr && alias->isWrite() &&
+        argument.type()->kind() == c10::TypeKind::ListType) {
+      op->writtenLists.push_back(op->arguments.size());
+    }
     op->arguments.push_back(std::move(plan));
   }
   if (op->arguments.size() >= kMostArguments) {
@@ -175,7 +180,7 @@ Napi::Value callNow(const Napi::CallbackInfo& info) {
   Environment& environment = Environment::of(info.Env());
   const ArgumentValues values = placeArguments(op, environment, info);
   torch::jit::Stack stack = makeStack(op, environment, values);
-  environment.runNow([&] { op.handle.callBoxed(stack); });
+  environment.runNow([&] { callWith(op, stack); });
   return makeResults(op, environment, values, stack);
 }
 
@@ -206,7 +211,7 @@ Napi::Value callOffTheLoop(const Napi::CallbackInfo& info) {
   auto stack = std::make_shared<torch::jit::Stack>(makeStack(*op, environment, values));
   auto kept = std::make_shared<KeptArguments>(*op, values);
   return environment.asyncWorker().submit({
-      [op, stack] { op->handle.callBoxed(*stack); },
+      [op, stack] { callWith(*op, *stack); },
       [op, stack, kept, &environment] {
         return makeResults(*op, environment, kept->values(), *stack);
       },
@@ -263,6 +268,23 @@ Napi::Value hasKernel(const Napi::CallbackInfo& info) {
 }
 
 }  // namespace
+
+void callWith(const BoundOp& op, torch::jit::Stack& stack) {
+  std::vector<at::Tensor> written;
+  for (const size_t list : op.writtenLists) {
+    if (!stack[list].isTensorList()) continue;
+    for (const at::Tensor& tensor : stack[list].toTensorVector()) written.push_back(tensor);
+  }
+  op.handle.callBoxed(stack);
+  // libtorch does not raise the version counters of what its fused optimizers write. Without that,
+  // a backward pass that saved such a tensor, and weights that are kept packed for products, would
+  // silently use old numbers.
+  for (const at::Tensor& tensor : written) {
+    if (tensor.defined() && !tensor.is_inference()) {
+      tensor.unsafeGetTensorImpl()->bump_version();
+    }
+  }
+}
 
 void giveGenerator(const BoundOp& op, const Environment& environment, torch::jit::Stack& stack) {
   if (!op.takesGenerator || !(op.seedsOnCpu || runsOnCpu(stack))) return;

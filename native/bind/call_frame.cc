@@ -89,7 +89,7 @@ void callFrame(Environment& environment, const BoundOp& op) {
   torch::jit::Stack stack = std::move(environment.spareStack);
   stack.clear();
   if (pushArguments(environment, op, stack)) {
-    environment.runNow([&] { op.handle.callBoxed(stack); });
+    environment.runNow([&] { callWith(op, stack); });
     // Other calls may have used the frame in the meantime. From here on, none can.
     environment.frame->values[0] = FrameResult::kNull;
     for (size_t i = 0; i < stack.size(); i++) {

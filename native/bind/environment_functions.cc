@@ -4,7 +4,7 @@
 #include <ATen/Version.h>
 #include <torch/headeronly/version.h>
 
-#include "core/support/product.h"
+#include "core/product/ways.h"
 #include "environment.h"
 #include "environment_functions.h"
 #include "errors.h"
@@ -95,7 +95,7 @@ Napi::Value versions(const Napi::CallbackInfo& info) {
   Napi::Object result = Napi::Object::New(info.Env());
   result.Set("torch", TORCH_VERSION);
   result.Set("abi", std::to_string(TORCH_ABI_VERSION));
-  const core::ProductKernels& products = core::productKernels();
+  const core::ProductWays& products = core::productWays();
   result.Set("float32Products", products.float32);
   result.Set("bfloat16Products", products.bfloat16);
   result.Set("cpuCapability", at::get_cpu_capability());

@@ -11,6 +11,7 @@
 #include "core/device/dropout.h"
 #include "core/device/embed.h"
 #include "core/device/linear_cross_entropy.h"
+#include "core/device/multiply.h"
 #include "core/device/norm.h"
 #include "core/ops/ops.h"
 #include "core/support/check.h"
@@ -50,6 +51,7 @@ std::unique_ptr<torch::Library> registerAll() {
     defineEmbedDeviceOps(*made);
     defineActivationDropoutDeviceOp(*made);
     defineLossDeviceOp(*made);
+    defineMultiplyDeviceOp(*made);
     defineSeedOps(*made);
     return made.release();
   }();

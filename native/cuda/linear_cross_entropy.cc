@@ -16,8 +16,8 @@
 #include <optional>
 #include <tuple>
 
+#include "core/product/product.h"
 #include "core/support/precision.h"
-#include "core/support/product.h"
 #include "linear_cross_entropy_kernel.h"
 #include "tensors.h"
 

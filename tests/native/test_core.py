@@ -21,6 +21,7 @@ import dropout_checks  # noqa: F401
 import all_ops_checks  # noqa: F401
 import gpu_shapes_checks  # noqa: F401
 import linear_cross_entropy_checks  # noqa: F401
+import product_checks  # noqa: F401
 
 
 def main():

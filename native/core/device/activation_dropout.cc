@@ -6,7 +6,6 @@
 
 #include "core/device/device_op.h"
 #include "core/device/dropout.h"
-#include "core/loops/activation_dropout.h"
 #include "core/support/optional.h"
 #include "core/support/precision.h"
 
@@ -39,19 +38,11 @@ at::Tensor byPlainOps(Activation activation, const HiddenRows& rows, double p, c
                                           : activate(activation, main, rows.gate);
 }
 
-bool hasOwnLoop(Activation activation, at::ScalarType dtype) {
-  return activation == Activation::relu && !isHalf(dtype);
-}
-
 at::Tensor activateAndDropCpu(const at::Tensor& main, const OptionalTensor& bias,
                               const OptionalTensor& gate, const OptionalTensor& gateBias,
                               int64_t activationNumber, double p, int64_t seed,
                               const OptionalTensor& slot) {
   const auto activation = static_cast<Activation>(activationNumber);
-  if (hasOwnLoop(activation, main.scalar_type())) {
-    biasReluDrop_(main, orNone(bias), p, seedOf(seed, slot));
-    return {};
-  }
   const auto h = byPlainOps(activation, {main, orNone(gate), orNone(bias), orNone(gateBias)}, p,
                             {seed, orNone(slot)});
   return activation == Activation::relu ? at::Tensor() : h;
@@ -66,9 +57,7 @@ at::Tensor activateAndDropMeta(const at::Tensor& main, const OptionalTensor&, co
 
 }  // namespace
 
-bool addsBiases(Activation activation, const at::Tensor& input, at::ScalarType dtype) {
-  return input.is_cpu() ? hasOwnLoop(activation, dtype) : hiddenOp().isFor(input);
-}
+bool addsBiases(const at::Tensor& input) { return !input.is_cpu() && hiddenOp().isFor(input); }
 
 at::Tensor activateAndDrop(Activation activation, const HiddenRows& rows, double p,
                            const Seed& seed) {

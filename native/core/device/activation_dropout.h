@@ -20,9 +20,9 @@ struct HiddenRows {
   at::Tensor bias, gateBias;
 };
 
-/// Whether activateAndDrop should add the biases to rows of `dtype` on the device of `input`;
-/// otherwise the preceding products add them more efficiently.
-bool addsBiases(Activation activation, const at::Tensor& input, at::ScalarType dtype);
+/// Whether activateAndDrop should add the biases on the device of `input`; otherwise the preceding
+/// products add them more efficiently.
+bool addsBiases(const at::Tensor& input);
 
 /// Returns h without the scale of the survivors; each element is dropped with probability `p`.
 ///

@@ -34,9 +34,10 @@ const DeviceOp<PassSignature>& passOp() {
 /// 256 rows of a vocabulary of 150,000 take 150 MB.
 constexpr int64_t chunkRows = 256;
 
-/// Number of columns of logits per product. With 1024, MKL is 50% faster than with all columns of a
-/// vocabulary of 150,000, for the same bits.
-constexpr int64_t productColumns = 1024;
+/// Largest weight that is packed once for all chunks, twice: for the logits and for the gradient of
+/// the input. A larger one is packed in pieces for each chunk, which costs a tenth of the products
+/// but no memory.
+constexpr int64_t mostPackedBytes = int64_t{64} << 20;
 
 /// The stride of rows of logits: rows begin at full vectors, without which MKL is 25% slower, and
 /// not all in the same cache sets.
@@ -76,15 +77,18 @@ LossAndGradients chunked(const at::Tensor& input, const at::Tensor& weight, cons
   const auto stride = rowStride(classes);
   const auto buffer = at::empty({perChunk, stride}, options).narrow(1, 0, classes);
   const auto weights = operand(weight, settings.products);
+  const bool fixedRows = settings.products == Products::ownRows;
+  ProductUse forLogits{.fixedRows = fixedRows};
+  ProductUse forInput{.fixedRows = fixedRows};
+  if (chunks > 1 && static_cast<int64_t>(weights.nbytes()) <= mostPackedBytes) {
+    forLogits.panels = packedFactor(weights.t());
+    if (wanted.input) forInput.panels = packedFactor(weights);
+  }
   for (int64_t start = 0; start < rows; start += perChunk) {
     const auto count = std::min(perChunk, rows - start);
     const auto x = operand(input.narrow(0, start, count), settings.products);
     auto logits = buffer.narrow(0, 0, count);
-    for (int64_t first = 0; first < classes; first += productColumns) {
-      const auto columns = std::min(productColumns, classes - first);
-      addProduct_(logits.narrow(1, first, columns), x, weights.narrow(0, first, columns).t(),
-                  /*beta=*/0);
-    }
+    addProduct_(logits, x, weights.t(), /*beta=*/0, forLogits);
     T* data = logits.mutable_data_ptr<T>();
     std::atomic<int64_t> correctHere{0};
     at::parallel_for(0, count, 1, [&](int64_t begin, int64_t end) {
@@ -106,10 +110,12 @@ LossAndGradients chunked(const at::Tensor& input, const at::Tensor& weight, cons
     if (wanted.input || wanted.weight) {
       const auto gradLogits = operand(logits, settings.products);
       if (wanted.input) {
-        addProduct_(result.gradInput.narrow(0, start, count), gradLogits, weights, /*beta=*/0);
+        addProduct_(result.gradInput.narrow(0, start, count), gradLogits, weights, /*beta=*/0,
+                    forInput);
       }
       if (wanted.weight) {
-        addProduct_(result.gradWeight, gradLogits.t(), x, /*beta=*/start == 0 ? 0 : 1);
+        addProduct_(result.gradWeight, gradLogits.t(), x, /*beta=*/start == 0 ? 0 : 1,
+                    {.fixedRows = fixedRows});
       }
     }
     if (wanted.bias) {

@@ -3,7 +3,7 @@
 #include <ATen/core/Tensor.h>
 #include <torch/library.h>
 
-#include "core/support/product.h"
+#include "core/product/product.h"
 
 // The loss of linear_cross_entropy and its gradients, on the device of the tensors.
 // Formulas: ops/linear_cross_entropy.cc.

@@ -39,12 +39,12 @@
 #include "core/device/activation_dropout.h"
 #include "core/device/dropout.h"
 #include "core/ops/ops.h"
+#include "core/product/product.h"
 #include "core/support/activation.h"
 #include "core/support/autograd.h"
 #include "core/support/check.h"
 #include "core/support/optional.h"
 #include "core/support/precision.h"
-#include "core/support/product.h"
 #include "core/support/rows.h"
 
 namespace torchformer::core {
@@ -126,26 +126,39 @@ struct FeedForwardResult {
   at::Tensor gate;  // [rows, F], swiglu: c; else undefined
 };
 
+/// Whether ReLU, its slope and dropout are steps of the products.
+bool isFused(const Hidden& hidden, const at::Tensor& rows, at::ScalarType dtype) {
+  return hidden.activation == Activation::relu && hasEpilogues(rows, dtype);
+}
+
 FeedForwardResult forwardPass(const FeedForwardTensors& t, const Hidden& hidden,
-                              const OptionalGenerator& generator) {
+                              const OptionalGenerator& generator, bool recorded) {
   const auto rows = asRows(t.input);
   const bool gated = hidden.activation == Activation::swiglu;
   const auto dtype = hidden.resultType(rows);
-  const bool addsLater = addsBiases(hidden.activation, rows, dtype);
   const auto x = operand(rows, hidden.products);
-  const auto first = [&](const at::Tensor& weight, const at::Tensor& bias) {
-    return biasedProduct(x, operand(weight, hidden.products).t(), addsLater ? at::Tensor() : bias,
-                         1.0, dtype);
+  const auto first = [&](const at::Tensor& weight, const Epilogue& epilogue) {
+    return product(x, operand(weight, hidden.products).t(), dtype, epilogue,
+                   useOf(hidden.products, recorded, weight));
   };
-  const auto main = first(t.w1, t.b1);
-  const auto gate = gated ? first(t.w3, t.b3) : at::Tensor();
-  const auto seed = drawSeed(hidden.dropoutP, generator, main);
-  const auto h = activateAndDrop(
-      hidden.activation,
-      {main, gate, addsLater ? t.b1 : at::Tensor(), addsLater && gated ? t.b3 : at::Tensor()},
-      hidden.dropoutP, seed);
-  const auto output = biasedProduct(operand(h, hidden.products), operand(t.w2, hidden.products).t(),
-                                    t.b2, hidden.scale(), dtype);
+  const auto seed = drawSeed(hidden.dropoutP, generator, rows);
+  at::Tensor main, gate, h;
+  if (isFused(hidden, rows, dtype)) {
+    Epilogue epilogue{.bias = t.b1, .relu = true, .dropoutP = hidden.dropoutP};
+    epilogue.dropoutSeed = seedOf(seed.number, seed.optionalSlot());
+    h = main = first(t.w1, epilogue);
+  } else {
+    const bool addsLater = addsBiases(rows);
+    main = first(t.w1, {.bias = addsLater ? at::Tensor() : t.b1});
+    if (gated) gate = first(t.w3, {.bias = addsLater ? at::Tensor() : t.b3});
+    h = activateAndDrop(
+        hidden.activation,
+        {main, gate, addsLater ? t.b1 : at::Tensor(), addsLater && gated ? t.b3 : at::Tensor()},
+        hidden.dropoutP, seed);
+  }
+  const auto output =
+      product(operand(h, hidden.products), operand(t.w2, hidden.products).t(), dtype,
+              {.scale = hidden.scale(), .bias = t.b2}, useOf(hidden.products, recorded, t.w2));
   return {withLastSize(output, t.input, t.w2.size(0)), main, gate};
 }
 
@@ -175,17 +188,20 @@ HiddenGradients hiddenBackward(const at::Tensor& dy, const FeedForwardTensors& t
   } else if (hidden.activation == Activation::gelu && wanted.w2) {
     activated = activate(hidden.activation, main, gate);
   }
+  const auto use = useOf(hidden.products, /*recorded=*/true);
   if (wanted.w2) {
-    gradW2 =
-        biasedProduct(upstream.t(), operand(gated ? activated * gate : activated, hidden.products),
-                      {}, hidden.scale(), t.w2.scalar_type());
+    gradW2 = product(upstream.t(), operand(gated ? activated * gate : activated, hidden.products),
+                     t.w2.scalar_type(), {.scale = hidden.scale()}, use);
   }
   if (!wanted.anyOfHidden()) return {};
   // Only swiglu still needs it; otherwise free the memory before the next large product.
   if (!gated) activated.reset();
 
-  auto gradient =
-      biasedProduct(upstream, operand(t.w2, hidden.products), {}, hidden.scale(), dtype);
+  Epilogue epilogue{.scale = hidden.scale()};
+  const bool isFusedHere = isFused(hidden, dy, dtype);
+  if (isFusedHere) epilogue.positive = main;
+  auto gradient = product(upstream, operand(t.w2, hidden.products), dtype, epilogue, use);
+  if (isFusedHere) return {gradient, {}};
   switch (hidden.activation) {
     case Activation::relu:
       return {at::threshold_backward(gradient, main, /*threshold=*/0), {}};
@@ -216,15 +232,16 @@ variable_list backwardPass(const at::Tensor& gradOutput, const FeedForwardTensor
   const auto x = operand(rows, hidden.products);
   const auto da = operand(gradients.main, hidden.products);
   const auto dc = operand(gradients.gate, hidden.products);
+  const auto use = useOf(hidden.products, /*recorded=*/true);
   if (wanted.input) {
-    auto gradInput = product(da, operand(t.w1, hidden.products), dtype);
+    auto gradInput = product(da, operand(t.w1, hidden.products), dtype, {}, use);
     if (gate.defined()) addProduct_(gradInput, dc, operand(t.w3, hidden.products), /*beta=*/1);
     result[0] = gradInput.view(t.input.sizes());
   }
-  if (wanted.w1) result[1] = product(da.t(), x, weightType);
+  if (wanted.w1) result[1] = product(da.t(), x, weightType, {}, use);
   if (wanted.b1) result[3] = summed(gradients.main);
   if (wanted.b2) result[4] = summed(upstream);
-  if (wanted.w3) result[5] = product(dc.t(), x, weightType);
+  if (wanted.w3) result[5] = product(dc.t(), x, weightType, {}, use);
   if (wanted.b3) result[6] = summed(gradients.gate);
   return result;
 }
@@ -255,7 +272,7 @@ struct FeedForwardFunction : torch::autograd::Function<FeedForwardFunction> {
                             const OptionalGenerator& generator) {
     const at::AutoDispatchBelowADInplaceOrView belowAutograd;
     const auto tensors = gathered(input, w1, b1, w2, b2, w3, b3);
-    const auto result = forwardPass(tensors, hidden, generator);
+    const auto result = forwardPass(tensors, hidden, generator, /*recorded=*/true);
     auto saved = tensors.list();
     saved.push_back(result.main);
     saved.push_back(result.gate);
@@ -324,7 +341,7 @@ at::Tensor feedForward(const at::Tensor& input, const at::Tensor& w1, const Opti
     return FeedForwardFunction::apply(input, w1, w2, b1, b2, w3, b3, hidden, generator);
   }
   const at::AutoDispatchBelowADInplaceOrView belowAutograd;
-  return forwardPass(t, hidden, generator).output;
+  return forwardPass(t, hidden, generator, /*recorded=*/false).output;
 }
 
 at::Tensor feedForwardReference(const at::Tensor& input, const at::Tensor& w1,

@@ -1,7 +1,7 @@
 // Linear layer.
 //
 // Purpose: the layer with most of a Transformer's arithmetic, with its products computed by the
-//   library and in the precision that support/product.h chooses.
+//   library and in the precision that product/product.h chooses.
 // Shapes:  input [..., D], weight [E, D], bias [E] -> output [..., E].
 // Formula: y = x W^T + b.
 // Backward: dx = dy W,   dW = dy^T x,   db = sum dy.
@@ -19,10 +19,10 @@
 #include <string_view>
 
 #include "core/ops/ops.h"
+#include "core/product/product.h"
 #include "core/support/autograd.h"
 #include "core/support/check.h"
 #include "core/support/optional.h"
-#include "core/support/product.h"
 #include "core/support/rows.h"
 
 namespace torchformer::core {
@@ -47,9 +47,10 @@ void checkArguments(const at::Tensor& input, const at::Tensor& weight, const at:
 }
 
 at::Tensor forwardPass(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias,
-                       Products products) {
-  const auto output = biasedProduct(operand(asRows(input), products), operand(weight, products).t(),
-                                    bias, 1.0, productsResultType(products, input.scalar_type()));
+                       Products products, bool recorded) {
+  const auto output = product(operand(asRows(input), products), operand(weight, products).t(),
+                              productsResultType(products, input.scalar_type()), {.bias = bias},
+                              useOf(products, recorded, weight));
   return withLastSize(output, input, weight.size(0));
 }
 
@@ -69,7 +70,7 @@ struct LinearFunction : torch::autograd::Function<LinearFunction> {
     context->saved_data["products"] = static_cast<int64_t>(products);
     context->saved_data["bias"] = bias.has_value() && bias->defined();
     context->set_materialize_grads(false);
-    return forwardPass(input, weight, orNone(bias), products);
+    return forwardPass(input, weight, orNone(bias), products, /*recorded=*/true);
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
@@ -89,12 +90,14 @@ struct LinearFunction : torch::autograd::Function<LinearFunction> {
       result[1] = found[1];
     } else {
       const auto upstream = operand(asRows(gradients[0]), products);
+      const auto use = useOf(products, /*recorded=*/true);
       if (context->needs_input_grad(0)) {
-        result[0] =
-            product(upstream, operand(weight, products), input.scalar_type()).view(input.sizes());
+        result[0] = product(upstream, operand(weight, products), input.scalar_type(), {}, use)
+                        .view(input.sizes());
       }
       if (context->needs_input_grad(1)) {
-        result[1] = product(upstream.t(), operand(asRows(input), products), weight.scalar_type());
+        result[1] =
+            product(upstream.t(), operand(asRows(input), products), weight.scalar_type(), {}, use);
       }
     }
     // Absent tensors have no index among the edges that needs_input_grad counts.
@@ -113,7 +116,7 @@ at::Tensor linear(const at::Tensor& input, const at::Tensor& weight, const Optio
     return LinearFunction::apply(input, weight, bias, products);
   }
   const at::AutoDispatchBelowADInplaceOrView belowAutograd;
-  return forwardPass(input, weight, orNone(bias), products);
+  return forwardPass(input, weight, orNone(bias), products, /*recorded=*/false);
 }
 
 at::Tensor linearReference(const at::Tensor& input, const at::Tensor& weight,

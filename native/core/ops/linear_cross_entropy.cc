@@ -35,11 +35,11 @@
 
 #include "core/device/linear_cross_entropy.h"
 #include "core/ops/ops.h"
+#include "core/product/product.h"
 #include "core/support/autograd.h"
 #include "core/support/check.h"
 #include "core/support/optional.h"
 #include "core/support/precision.h"
-#include "core/support/product.h"
 
 namespace torchformer::core {
 

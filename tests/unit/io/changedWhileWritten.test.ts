@@ -48,7 +48,7 @@ const refusal = {
   ) as string,
 };
 
-/** One step of Adam on all weights, by the fused op, which counts no change of them. */
+/** One step of Adam on all weights, by the fused op. */
 async function step(model: Transformer, how: 'step' | 'stepAsync'): Promise<void> {
   const optimizer = new Adam(model.parameters(), { lr: 0.1 });
   tidy(() => {

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+// Weights that are packed once for many products, as in decoding, where a product of few rows would
+// otherwise spend most of its time on packing.
+
+namespace torchformer::core {
+
+/// b [k, m], a view of `weight`, packed for our kernels: float32 or float64 on the CPU.
+///
+/// The panels are kept as long as the storage of the weight lives and is not written to: its
+/// version counter tells, which every op of libtorch and of ours raises that writes to a tensor.
+/// Undefined if there is no such counter (inference tensors), or no kernel for this processor.
+at::Tensor keptPanels(const at::Tensor& b, const at::Tensor& weight);
+
+/// b packed for our kernels, for the caller alone; undefined if there is no kernel.
+at::Tensor packedPanels(const at::Tensor& b);
+
+/// Total bytes of kept panels, and of which at most so many are kept: the oldest are dropped first.
+int64_t keptPanelBytes();
+constexpr int64_t mostKeptPanelBytes = int64_t{2} << 30;
+
+}  // namespace torchformer::core

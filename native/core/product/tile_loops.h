@@ -1,0 +1,191 @@
+#pragma once
+
+#include "core/product/tile_kernel.h"
+
+// The loops of a tile kernel, for any set of instructions. `V` describes vectors of it:
+//   Element, Register, width
+//   zero(), load(p), broadcast(p), multiplyAdd(x, y, sum), add(x, y), store(p, x)
+//   loadFirst(p, n), storeFirst(p, x, n): the first n elements, 0 <= n <= width; others are not
+//   touched, and read as zero
+//   transpose(block): `width` vectors as rows of a square, in place
+//   prefetch(p): the memory that one row of a panel of b takes
+//   maxRows: of a tile; maxSums: how many registers may hold sums
+// All names are in an anonymous namespace: each kernel file has its own copy, compiled for its
+// instructions.
+
+namespace torchformer::core {
+namespace {
+
+/// How many steps of k ahead a panel of b is fetched into the first cache.
+constexpr int64_t prefetchDistance = 16;
+
+/// Vectors in a row of a panel of b.
+constexpr int vectorsOfPanel = 2;
+
+template <typename V>
+constexpr int64_t panelColumns = vectorsOfPanel * V::width;
+
+template <typename V, int Rows, int Panels>
+void multiplyTile(const TileWork<typename V::Element>& work, int64_t panelRows) {
+  using T = typename V::Element;
+  using Register = typename V::Register;
+  constexpr int vectors = Panels * vectorsOfPanel;
+  Register sums[Rows][vectors];
+#pragma GCC unroll 16
+  for (int r = 0; r < Rows; ++r) {
+#pragma GCC unroll 16
+    for (int v = 0; v < vectors; ++v) sums[r][v] = V::zero();
+  }
+  const T* a = work.a;
+  const T* b = work.b;
+  const int64_t panelStride = work.bPanelStride;
+  for (int64_t k = 0; k < work.depth; ++k) {
+    Register columns[vectors];
+#pragma GCC unroll 16
+    for (int v = 0; v < vectors; ++v) {
+      columns[v] =
+          V::load(b + (v / vectorsOfPanel) * panelStride + (v % vectorsOfPanel) * V::width);
+    }
+    if constexpr (Panels == 1) V::prefetch(b + prefetchDistance * panelColumns<V>);
+#pragma GCC unroll 16
+    for (int r = 0; r < Rows; ++r) {
+      const Register x = V::broadcast(a + r);
+#pragma GCC unroll 16
+      for (int v = 0; v < vectors; ++v) sums[r][v] = V::multiplyAdd(x, columns[v], sums[r][v]);
+    }
+    a += panelRows;
+    b += panelColumns<V>;
+  }
+  T* c = work.c;
+  if (work.columns == vectors * V::width) {
+#pragma GCC unroll 16
+    for (int r = 0; r < Rows; ++r) {
+#pragma GCC unroll 16
+      for (int v = 0; v < vectors; ++v) {
+        T* const place = c + v * V::width;
+        V::store(place, work.accumulates ? V::add(V::load(place), sums[r][v]) : sums[r][v]);
+      }
+      c += work.cStride;
+    }
+    return;
+  }
+#pragma GCC unroll 16
+  for (int r = 0; r < Rows; ++r) {
+#pragma GCC unroll 16
+    for (int v = 0; v < vectors; ++v) {
+      T* const place = c + v * V::width;
+      int64_t count = work.columns - v * V::width;
+      count = count < 0 ? 0 : count > V::width ? V::width : count;
+      V::storeFirst(place,
+                    work.accumulates ? V::add(V::loadFirst(place, count), sums[r][v]) : sums[r][v],
+                    count);
+    }
+    c += work.cStride;
+  }
+}
+
+/// Tiles of 1 to V::maxRows rows.
+template <typename V>
+int64_t panelsAtOnce(int64_t rows) {
+  if (rows * 4 * vectorsOfPanel <= V::maxSums) return 4;
+  if (rows * 2 * vectorsOfPanel <= V::maxSums) return 2;
+  return 1;
+}
+
+template <typename V, int Rows>
+void multiplyRows(const TileWork<typename V::Element>& work) {
+  constexpr int sums = Rows * vectorsOfPanel;
+  if constexpr (4 * sums <= V::maxSums) {
+    if (work.columns > 3 * panelColumns<V>) return multiplyTile<V, Rows, 4>(work, V::maxRows);
+  }
+  if constexpr (2 * sums <= V::maxSums) {
+    if (work.columns > panelColumns<V>) return multiplyTile<V, Rows, 2>(work, V::maxRows);
+  }
+  multiplyTile<V, Rows, 1>(work, V::maxRows);
+}
+
+template <typename V, int Rows = V::maxRows>
+void multiply(const TileWork<typename V::Element>& work) {
+  if (work.rows == Rows) return multiplyRows<V, Rows>(work);
+  if constexpr (Rows > 1) multiply<V, Rows - 1>(work);
+}
+
+/// `width` elements of each of up to `width` lines, `stride` apart, at `to`: element (line, k) at
+/// [k * size + line]. Absent lines become zeros.
+template <typename V>
+void packBlock(const typename V::Element* from, int64_t stride, int64_t present,
+               typename V::Element* to, int64_t size, int64_t lines) {
+  typename V::Register block[V::width];
+#pragma GCC unroll 16
+  for (int i = 0; i < V::width; ++i)
+    block[i] = i < present ? V::load(from + i * stride) : V::zero();
+  V::transpose(block);
+  for (int i = 0; i < V::width; ++i) {
+    if (lines == V::width) {
+      V::store(to + i * size, block[i]);
+    } else {
+      V::storeFirst(to + i * size, block[i], lines);
+    }
+  }
+}
+
+/// Writes `count` lines of `source`, each `depth` elements long, as a panel of `size` lines:
+/// element (line, k) at [k * size + line]. Lines from `count` on become zeros.
+template <typename V>
+void packLines(const typename V::Element* source, int64_t lineStride, int64_t depthStride,
+               int64_t count, int64_t size, int64_t depth, typename V::Element* panel) {
+  using T = typename V::Element;
+  constexpr int64_t width = V::width;
+  for (int64_t line = 0; line < size; line += width) {
+    const T* const from = source + line * lineStride;
+    T* const to = panel + line;
+    const int64_t left = count - line;
+    const int64_t present = left < 0 ? 0 : left < width ? left : width;
+    // Vectors that are longer than a panel's lines overwrite the beginning of the next k, which is
+    // written later. That is faster than storing parts of vectors.
+    const int64_t lines = size < width || size - line >= width ? width : size - line;
+    int64_t k = 0;
+    if (lineStride == 1) {
+      for (; k < depth; ++k) {
+        const auto x = present == width ? V::load(from + k * depthStride)
+                                        : V::loadFirst(from + k * depthStride, present);
+        if (lines == width) {
+          V::store(to + k * size, x);
+        } else {
+          V::storeFirst(to + k * size, x, lines);
+        }
+      }
+    } else if (depthStride == 1) {
+      for (; k + width <= depth; k += width) {
+        packBlock<V>(from + k, lineStride, present, to + k * size, size, lines);
+      }
+    }
+    for (; k < depth; ++k) {
+      for (int64_t i = 0; i < width && line + i < size; ++i) {
+        to[k * size + i] = i < present ? from[i * lineStride + k * depthStride] : T(0);
+      }
+    }
+  }
+}
+
+template <typename V>
+void packRows(const Strided<typename V::Element>& source, int64_t count, int64_t depth,
+              typename V::Element* panel) {
+  packLines<V>(source.data, source.rowStride, source.columnStride, count, V::maxRows, depth, panel);
+}
+
+template <typename V>
+void packColumns(const Strided<typename V::Element>& source, int64_t count, int64_t depth,
+                 typename V::Element* panel) {
+  packLines<V>(source.data, source.columnStride, source.rowStride, count, panelColumns<V>, depth,
+               panel);
+}
+
+template <typename V>
+constexpr TileKernel<typename V::Element> kernelOf(const char* name) {
+  return {name,        V::maxRows,    panelColumns<V>, multiply<V>, panelsAtOnce<V>,
+          packRows<V>, packColumns<V>};
+}
+
+}  // namespace
+}  // namespace torchformer::core

@@ -1,0 +1,284 @@
+// How a product is cut into tiles.
+//
+// The second factor is packed by all threads together, in pieces that fit the last cache, unless it
+// was packed before. Then blocks of rows, each with a range of columns, are handed out one by one
+// to the threads, so that a thread that loses its core to another process delays nobody for long.
+// A thread packs the rows of its block for itself, into its second cache.
+//
+// A sum over a large depth is made of sums over parts of it, which are added in order.
+
+#include "core/product/tiled_product.h"
+
+#include <ATen/Parallel.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <memory>
+#include <new>
+
+namespace torchformer::core {
+
+namespace {
+
+/// The longest sum that a tile keeps in registers. The panels of a tile, 14 by 512 floats and 512
+/// by 32, stay in the first two caches.
+constexpr int64_t longestSum = 512;
+
+/// Bytes of packed rows of a, for one thread.
+constexpr int64_t rowBlockBytes = 256 * 1024;
+
+/// Bytes of b that are packed at a time.
+constexpr int64_t packedBytes = 8 * 1024 * 1024;
+
+/// Number of multiplications below which a second thread costs more than it gains.
+constexpr int64_t workForThreads = 200'000;
+
+int64_t ceilDivide(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+/// The length of the sums of a product: a depth is cut into parts of almost equal size. A function
+/// of the depth alone, because it decides the bits.
+int64_t sumLength(int64_t depth) {
+  const auto parts = std::max<int64_t>(1, ceilDivide(depth, longestSum));
+  return std::max<int64_t>(1, ceilDivide(depth, parts));
+}
+
+/// Memory that is used again in the next product; a fresh allocation would cost page faults.
+template <typename T>
+class Scratch {
+ public:
+  T* reserve(int64_t count) {
+    const auto bytes = static_cast<size_t>(count) * sizeof(T);
+    if (bytes > capacity_) {
+      memory_.reset();
+      capacity_ = 0;
+      // Room for all columns of a panel in whole cache lines.
+      memory_.reset(::operator new(bytes, std::align_val_t(64)));
+      capacity_ = bytes;
+    }
+    return static_cast<T*>(memory_.get());
+  }
+
+ private:
+  struct Deleter {
+    void operator()(void* p) const { ::operator delete(p, std::align_val_t(64)); }
+  };
+  std::unique_ptr<void, Deleter> memory_;
+  size_t capacity_ = 0;
+};
+
+/// Calls work() on up to `threads` threads at a time.
+template <typename Work>
+void onThreads(int64_t threads, const Work& work) {
+  if (threads <= 1) {
+    work();
+  } else {
+    at::parallel_for(0, threads, 1, [&](int64_t, int64_t) { work(); });
+  }
+}
+
+/// A piece of b: some of its columns for a part of the depth.
+struct Piece {
+  int64_t firstDepth, depth;
+  int64_t firstColumn, columns;
+};
+
+/// Steps of the depth that are packed for all panels before the next ones, where the lines of a
+/// panel are neighbors in memory: a cache line then serves several panels at once.
+constexpr int64_t packedSteps = 32;
+
+template <typename T>
+Strided<T> partOf(const Strided<T>& matrix, int64_t row, int64_t column) {
+  return {matrix.data + row * matrix.rowStride + column * matrix.columnStride, matrix.rowStride,
+          matrix.columnStride};
+}
+
+template <typename T>
+void packPanels(const TileKernel<T>& kernel, const Strided<T>& b, const Piece& piece, T* packed,
+                int64_t threads) {
+  const auto panels = ceilDivide(piece.columns, kernel.columns);
+  const auto pack = [&](int64_t panel, int64_t k, int64_t depth) {
+    const auto first = panel * kernel.columns;
+    kernel.packColumns(partOf(b, piece.firstDepth + k, piece.firstColumn + first),
+                       std::min(kernel.columns, piece.columns - first), depth,
+                       packed + first * piece.depth + k * kernel.columns);
+  };
+  const bool byDepth = b.columnStride == 1;
+  const auto parts = byDepth ? ceilDivide(piece.depth, packedSteps) : panels;
+  std::atomic<int64_t> next{0};
+  onThreads(threads, [&] {
+    for (int64_t part; (part = next.fetch_add(1, std::memory_order_relaxed)) < parts;) {
+      if (!byDepth) {
+        pack(part, 0, piece.depth);
+        continue;
+      }
+      const auto k = part * packedSteps;
+      for (int64_t panel = 0; panel < panels; ++panel) {
+        pack(panel, k, std::min(packedSteps, piece.depth - k));
+      }
+    }
+  });
+}
+
+/// How the rows and columns of a product are divided among threads.
+struct Blocks {
+  int64_t rowPanels;  // of almost equal size
+  int64_t rowBlocks;  // of almost as many row panels
+  int64_t columnPanels;
+  int64_t columnBlocks;
+
+  int64_t count() const { return rowBlocks * columnBlocks; }
+};
+
+/// The start of part `index` of `count` parts of almost equal size.
+int64_t startOf(int64_t index, int64_t count, int64_t total) { return index * total / count; }
+
+template <typename T>
+Blocks divide(const TileKernel<T>& kernel, int64_t rows, int64_t columns, int64_t threads) {
+  Blocks blocks{ceilDivide(rows, kernel.rows), 1, ceilDivide(columns, kernel.columns), 1};
+  const auto panelBytes = kernel.rows * longestSum * static_cast<int64_t>(sizeof(T));
+  const auto mostPanels = std::max<int64_t>(1, rowBlockBytes / panelBytes);
+  blocks.rowBlocks = ceilDivide(blocks.rowPanels, mostPanels);
+  if (threads == 1) return blocks;
+  // Several blocks for each thread, and as many for one as for the other.
+  const auto wanted = 4 * threads;
+  if (blocks.rowBlocks < wanted) {
+    const auto most = std::min(blocks.rowPanels, wanted);
+    // Rows are packed again for each range of columns, so rows are divided first.
+    blocks.rowBlocks = std::max(blocks.rowBlocks, most / threads * threads);
+    blocks.columnBlocks = std::min(blocks.columnPanels, ceilDivide(wanted, blocks.rowBlocks));
+  } else {
+    blocks.rowBlocks = std::min(blocks.rowPanels, ceilDivide(blocks.rowBlocks, threads) * threads);
+  }
+  return blocks;
+}
+
+template <typename T>
+void multiplyPiece(const TileKernel<T>& kernel, const TiledProduct<T>& product, const Piece& piece,
+                   const T* packed, int64_t threads) {
+  const auto blocks = divide(kernel, product.rows, piece.columns, threads);
+  const bool isFirst = piece.firstDepth == 0;
+  const bool isLast = piece.firstDepth + piece.depth == product.depth;
+  std::atomic<int64_t> next{0};
+  onThreads(threads, [&] {
+    static thread_local Scratch<T> scratch;
+    const auto length = sumLength(product.depth);
+    const auto panelStride = kernel.rows * length + TileKernel<T>::overrun;
+    T* const rowsPacked =
+        scratch.reserve(ceilDivide(blocks.rowPanels, blocks.rowBlocks) * panelStride);
+    // What the tallest row panel can take.
+    const auto widest = kernel.panelsAtOnce(ceilDivide(product.rows, blocks.rowPanels));
+    int64_t packedBlock = -1;
+    int64_t packedDepth = -1;
+    for (int64_t block; (block = next.fetch_add(1, std::memory_order_relaxed)) < blocks.count();) {
+      const auto rowBlock = block / blocks.columnBlocks;
+      const auto columnBlock = block % blocks.columnBlocks;
+      const auto firstPanel = startOf(rowBlock, blocks.rowBlocks, blocks.rowPanels);
+      const auto endPanel = startOf(rowBlock + 1, blocks.rowBlocks, blocks.rowPanels);
+      const auto firstColumn = startOf(columnBlock, blocks.columnBlocks, blocks.columnPanels);
+      const auto endColumn = startOf(columnBlock + 1, blocks.columnBlocks, blocks.columnPanels);
+      const auto rowOf = [&](int64_t panel) {
+        return startOf(panel, blocks.rowPanels, product.rows);
+      };
+      for (int64_t k = 0; k == 0 || k < piece.depth; k += length) {
+        const auto depth = std::min(length, piece.depth - k);
+        const bool completes = isLast && k + depth == piece.depth;
+        if (packedBlock != rowBlock || packedDepth != k) {
+          packedBlock = rowBlock;
+          packedDepth = k;
+          const auto steps = product.a.rowStride == 1 ? packedSteps : depth;
+          for (int64_t step = 0; step < depth; step += steps) {
+            for (int64_t panel = firstPanel; panel < endPanel; ++panel) {
+              const auto row = rowOf(panel);
+              kernel.packRows(partOf(product.a, row, piece.firstDepth + k + step),
+                              rowOf(panel + 1) - row, std::min(steps, depth - step),
+                              rowsPacked + (panel - firstPanel) * panelStride + step * kernel.rows);
+            }
+          }
+        }
+        for (int64_t column = firstColumn; column < endColumn;) {
+          const auto left = endColumn - column;
+          const auto together = left >= 4 && widest >= 4 ? 4 : left >= 2 && widest >= 2 ? 2 : 1;
+          const auto start = column * kernel.columns;
+          const auto columns = std::min(together * kernel.columns, piece.columns - start);
+          for (int64_t panel = firstPanel; panel < endPanel; ++panel) {
+            const auto row = rowOf(panel);
+            T* const c = product.c + row * product.cStride + piece.firstColumn + start;
+            const TileWork<T> work{rowsPacked + (panel - firstPanel) * panelStride,
+                                   packed + start * piece.depth + k * kernel.columns,
+                                   c,
+                                   kernel.columns * piece.depth,
+                                   product.cStride,
+                                   depth,
+                                   rowOf(panel + 1) - row,
+                                   columns,
+                                   product.accumulates || !isFirst || k > 0};
+            kernel.multiply(work);
+            if (completes && product.finish != nullptr) {
+              (*product.finish)(
+                  {c, product.cStride, row, piece.firstColumn + start, work.rows, columns});
+            }
+          }
+          column += together;
+        }
+      }
+    }
+  });
+}
+
+}  // namespace
+
+template <typename T>
+void multiplyTiled(const TileKernel<T>& kernel, const TiledProduct<T>& product) {
+  if (product.rows == 0 || product.columns == 0) return;
+  const bool isLarge = product.rows * product.columns * product.depth > workForThreads;
+  const int64_t threads = isLarge ? at::get_num_threads() : 1;
+  if (product.packedB != nullptr) {
+    multiplyPiece(kernel, product, {0, product.depth, 0, product.columns}, product.packedB,
+                  threads);
+    return;
+  }
+  static thread_local Scratch<T> scratch;
+  const auto most = packedBytes / static_cast<int64_t>(sizeof(T));
+  const auto length = sumLength(product.depth);
+  const auto depthStep =
+      std::max<int64_t>(1, most / std::max(product.columns, kernel.columns) / length) * length;
+  const auto depthOfPiece = std::min(product.depth, depthStep);
+  const auto columnStep = std::max(
+      kernel.columns, most / std::max<int64_t>(1, depthOfPiece) / kernel.columns * kernel.columns);
+  for (int64_t column = 0; column < product.columns; column += columnStep) {
+    const auto columns = std::min(columnStep, product.columns - column);
+    // Depth 0 is a product of zeros, which has to be written.
+    int64_t k = 0;
+    do {
+      const Piece piece{k, std::min(depthStep, product.depth - k), column, columns};
+      T* const packed = scratch.reserve(packedSize(kernel, piece.depth, columns));
+      packPanels(kernel, product.b, piece, packed, threads);
+      multiplyPiece(kernel, product, piece, packed, threads);
+      k += depthStep;
+    } while (k < product.depth);
+  }
+}
+
+template <typename T>
+int64_t packedSize(const TileKernel<T>& kernel, int64_t depth, int64_t columns) {
+  return ceilDivide(columns, kernel.columns) * kernel.columns * depth;
+}
+
+template <typename T>
+void packForProducts(const TileKernel<T>& kernel, const Strided<T>& b, int64_t depth,
+                     int64_t columns, T* packed) {
+  const int64_t threads = depth * columns > workForThreads ? at::get_num_threads() : 1;
+  packPanels(kernel, b, {0, depth, 0, columns}, packed, threads);
+}
+
+template void multiplyTiled(const TileKernel<float>&, const TiledProduct<float>&);
+template void multiplyTiled(const TileKernel<double>&, const TiledProduct<double>&);
+template int64_t packedSize(const TileKernel<float>&, int64_t, int64_t);
+template int64_t packedSize(const TileKernel<double>&, int64_t, int64_t);
+template void packForProducts(const TileKernel<float>&, const Strided<float>&, int64_t, int64_t,
+                              float*);
+template void packForProducts(const TileKernel<double>&, const Strided<double>&, int64_t, int64_t,
+                              double*);
+
+}  // namespace torchformer::core
