@@ -45,6 +45,8 @@ export interface EncodedCorpus {
   readonly bos: number;
   readonly eos: number;
   readonly pairs: readonly IdPair[];
+  /** Held-out pairs in the order of their files; empty if the corpus has none. */
+  readonly validation: readonly IdPair[];
   /** Size of the vocabulary; smaller than requested if the texts do not have enough. */
   readonly ids: number;
 }
@@ -75,22 +77,30 @@ export async function encodeCorpus(
 
 /** German to English, with a byte-level BPE vocabulary trained on its training texts. */
 async function multi30k(folder: string, vocabSize: number): Promise<EncodedCorpus> {
-  const lines = async (language: string): Promise<string[]> => {
-    const file = join(folder, `train.${language}.gz`);
-    const bytes = await promisify(gunzip)(await readFile(file));
-    return bytes.toString('utf8').trimEnd().split('\n');
-  };
-  const [sources, targets] = await Promise.all([lines('de'), lines('en')]);
-  const texts: TextPair[] = sources.map((src, row) => ({ src, tgt: targets[row] ?? '' }));
-  const tokenizer = Tokenizer.fromJson(await trainBpe([...sources, ...targets], { vocabSize }));
+  const training = await multi30kTexts(folder, 'train');
+  const texts = [...training.map(({ src }) => src), ...training.map(({ tgt }) => tgt)];
+  const tokenizer = Tokenizer.fromJson(await trainBpe(texts, { vocabSize }));
   const specialIds = findSpecialIds(tokenizer);
-  const { pairs } = await encodePairs(texts, { tokenizer, specialIds, maxLength: longest });
+  const encoded = async (pairs: TextPair[]): Promise<IdPair[]> => {
+    const result = await encodePairs(pairs, { tokenizer, specialIds, maxLength: longest });
+    return result.pairs.map(({ src, tgt }) => ({ src, tgt }));
+  };
   return {
     bos: specialIds.bos,
     eos: specialIds.eos,
-    pairs: pairs.map(({ src, tgt }) => ({ src, tgt })),
+    pairs: await encoded(training),
+    validation: await encoded(await multi30kTexts(folder, 'val')),
     ids: tokenizer.vocabSize,
   };
+}
+
+async function multi30kTexts(folder: string, part: 'train' | 'val'): Promise<TextPair[]> {
+  const lines = async (language: string): Promise<string[]> => {
+    const bytes = await promisify(gunzip)(await readFile(join(folder, `${part}.${language}.gz`)));
+    return bytes.toString('utf8').trimEnd().split('\n');
+  };
+  const [sources, targets] = await Promise.all([lines('de'), lines('en')]);
+  return sources.map((src, row) => ({ src, tgt: targets[row] ?? '' }));
 }
 
 /**
@@ -115,5 +125,5 @@ async function tatoeba(folder: string, vocabSize: number): Promise<EncodedCorpus
   const pairs = src
     .map((ids, row): IdPair => ({ src: ids, tgt: tgt[row]! }))
     .filter((pair) => pair.src.length <= longest && pair.tgt.length <= longest);
-  return { bos, eos, pairs, ids: vocabSize };
+  return { bos, eos, pairs, validation: [], ids: vocabSize };
 }

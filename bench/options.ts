@@ -8,8 +8,18 @@ import { sizeNames, type SizeName } from './sizes.js';
 export const suiteNames = ['train', 'modules', 'native', 'bridge', 'load', 'learning'] as const;
 export type SuiteName = (typeof suiteNames)[number];
 
-export const trainPeers = ['seed', 'tuned', 'tuned-fp32'] as const;
+export const trainPeers = ['tuned-fp32', 'compiled-fp32', 'seed', 'tuned'] as const;
 export type TrainPeer = (typeof trainPeers)[number];
+
+/** The peers on length-bucketed batches; the others are for the padded ones. */
+export const bucketPeers: readonly TrainPeer[] = ['tuned-fp32', 'compiled-fp32'];
+
+/** The tables of suite `train`, in their order. */
+export const trainTables = ['buckets', 'padded'] as const;
+export type TrainTable = (typeof trainTables)[number];
+
+export const trainJobs = ['timing', 'equality', 'epochs'] as const;
+export type TrainJobName = (typeof trainJobs)[number];
 
 export const trainDTypes = ['float32', 'bfloat16'] as const;
 export type TrainDType = (typeof trainDTypes)[number];
@@ -22,7 +32,10 @@ export interface BenchOptions {
   readonly peers: readonly TrainPeer[];
   /** Peers that are skipped by default, and why. */
   readonly omitted?: string;
-  readonly jobs: readonly ('timing' | 'equality')[];
+  readonly tables: readonly TrainTable[];
+  readonly jobs: readonly TrainJobName[];
+  /** Of the job of that name. */
+  readonly epochs: number;
   /** Default of these three: as defined by the size. */
   readonly rounds?: number;
   readonly steps?: number;
@@ -60,14 +73,23 @@ export function parseOptions(args: readonly string[]): BenchOptions {
       `peers for train: ${trainPeers.join(',')}; or none, which skips the peers of all suites`,
       peers,
     )
-    .option('--jobs <names>', 'what train does: timing,equality', among(['timing', 'equality']), [
+    .option('--tables <names>', `batches of train: ${trainTables.join(',')}`, among(trainTables), [
+      ...trainTables,
+    ])
+    .option('--jobs <names>', `what train does: ${trainJobs.join(',')}`, among(trainJobs), [
       'timing',
       'equality',
     ])
+    .option('--epochs <count>', 'epochs of job epochs', integer(1, 1000), 1)
     .option('--rounds <count>', 'number of turns of every participant', integer(1))
     .option('--steps <count>', 'timed steps per turn (train)', integer(1))
     .option('--warmup <count>', 'steps before the timed ones (train)', integer(0))
-    .option('--limit <seconds>', 'time after which a participant is stopped', integer(1), 600)
+    .option(
+      '--limit <seconds>',
+      'time after which a participant is stopped; job epochs: 6 times as long per epoch',
+      integer(1),
+      600,
+    )
     .option(
       '--threads <count>',
       'threads of every participant',
@@ -98,6 +120,9 @@ export function parseOptions(args: readonly string[]): BenchOptions {
   program.parse([...args], { from: 'user' });
   const suites = program.args.length === 0 ? [...suiteNames] : suitesOf(program);
   const given = program.opts<Omit<BenchOptions, 'suites'>>();
+  if (given.jobs.includes('epochs') && !given.tables.includes('buckets')) {
+    program.error('error: --jobs epochs trains on length buckets; add buckets to --tables');
+  }
   return {
     ...given,
     ...(program.getOptionValue('peers') === undefined ? usualPeers() : {}),
@@ -109,7 +134,7 @@ export function parseOptions(args: readonly string[]): BenchOptions {
 function usualPeers(): Pick<BenchOptions, 'peers' | 'omitted'> {
   if (instructionSets().includes('avx512f')) return { peers: trainPeers };
   return {
-    peers: ['seed', 'tuned-fp32'],
+    peers: trainPeers.filter((peer) => peer !== 'tuned'),
     omitted: 'tuned is skipped: bfloat16 is very slow without AVX-512; use --peers to include it',
   };
 }

@@ -9,16 +9,23 @@ export interface ModelSize {
   readonly h: number;
 }
 
-export interface TrainSize {
-  readonly model: ModelSize;
-  readonly corpus: 'multi30k' | 'tatoeba';
-  readonly batchSize: number;
+/** How long participants are measured. */
+export interface TurnSizes {
   /** Steps before the timed ones. */
   readonly warmup: number;
   /** Timed steps per round. */
   readonly steps: number;
   /** Number of turns of every participant. */
   readonly rounds: number;
+}
+
+export interface TrainSize extends TurnSizes {
+  readonly model: ModelSize;
+  readonly corpus: 'multi30k' | 'tatoeba';
+  /** Pairs of a padded batch. */
+  readonly batchSize: number;
+  /** For the table of length-bucketed batches; null: this size has none. */
+  readonly buckets: (TurnSizes & { readonly tokens: number }) | null;
 }
 
 export const sizeNames = ['small', 'base', 'seed'] as const;
@@ -32,6 +39,7 @@ export const trainSizes: Readonly<Record<SizeName, TrainSize>> = {
     warmup: 5,
     steps: 20,
     rounds: 3,
+    buckets: { tokens: 3000, warmup: 4, steps: 12, rounds: 3 },
   },
   base: {
     model: { vocabSize: 8000, N: 6, dModel: 512, dFf: 2048, h: 8 },
@@ -40,6 +48,7 @@ export const trainSizes: Readonly<Record<SizeName, TrainSize>> = {
     warmup: 2,
     steps: 8,
     rounds: 2,
+    buckets: { tokens: 3000, warmup: 3, steps: 6, rounds: 2 },
   },
   // One eager step takes about ten seconds and 8 GB.
   seed: {
@@ -49,6 +58,7 @@ export const trainSizes: Readonly<Record<SizeName, TrainSize>> = {
     warmup: 2,
     steps: 5,
     rounds: 1,
+    buckets: null,
   },
 };
 

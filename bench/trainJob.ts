@@ -15,22 +15,26 @@ export interface BatchFile {
   readonly batches: readonly (readonly IdPair[])[];
 }
 
-/** The job file; peers read the same one. */
-export interface TrainJob {
+/** What every training job says; peers read the same file. */
+export interface ModelJob {
   readonly model: ModelSize;
   /** 0 applies to everything, including attention; otherwise attention keeps its own 0.1, as in seed 001. */
   readonly dropout: number;
   readonly learningRate: number;
   /** Initial weights, as safetensors with PyTorch's names. */
   readonly weights: string;
-  /** A {@link BatchFile}; step n uses batch n. */
-  readonly batches: string;
-  /** Number of steps, including those before the timed ones. */
-  readonly steps: number;
   readonly threads: number;
   /** The device; default `cpu`. */
   readonly device?: Device;
   readonly seed: number;
+}
+
+/** A job on given batches. */
+export interface TrainJob extends ModelJob {
+  /** A {@link BatchFile}; step n uses batch n. */
+  readonly batches: string;
+  /** Number of steps, including those before the timed ones. */
+  readonly steps: number;
 }
 
 /** The JSON line that a participant prints. Lists have one value per step. */

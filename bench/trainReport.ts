@@ -3,13 +3,7 @@ import { print } from './report.js';
 import { largestRelativeDifference, median } from './statistics.js';
 import { duration, gigabytes, ratio, table } from './table.js';
 import type { TrainResult } from './trainJob.js';
-
-/** One turn of one participant. */
-export interface TimedRound {
-  readonly name: string;
-  readonly kind: 'ours' | 'peer';
-  readonly result: TrainResult;
-}
+import type { Turn } from './turns.js';
 
 /** A participant's results over all rounds. */
 export interface Timing {
@@ -21,6 +15,8 @@ export interface Timing {
   readonly best: number;
   /** Median target tokens per second over the timed steps, not counting padding. */
   readonly tokensPerSecond: number;
+  /** Lowest and highest median of a round. */
+  readonly range: readonly [number, number];
   /** Largest of the rounds. */
   readonly peakRss: number;
   /** Of the last step. */
@@ -31,18 +27,22 @@ export interface Timing {
   readonly seconds: readonly number[];
 }
 
-export function gatherTiming(turns: readonly TimedRound[], warmup: number): Timing[] {
+export function gatherTiming(turns: readonly Turn<TrainResult>[], warmup: number): Timing[] {
   return [...new Set(turns.map(({ name }) => name))].map((name) => {
     const own = turns.filter((turn) => turn.name === name);
     const [first] = own;
     const seconds = own.flatMap(({ result }) => result.seconds.slice(warmup));
-    const tokens = own.flatMap(({ result }) => result.tokens.slice(warmup));
+    const rates = own.map(({ result }) =>
+      result.seconds.slice(warmup).map((time, step) => result.tokens[warmup + step]! / time),
+    );
+    const rounds = rates.map(median);
     return {
       name,
       kind: first!.kind,
       step: median(seconds),
       best: Math.min(...seconds),
-      tokensPerSecond: median(seconds.map((time, step) => tokens[step]! / time)),
+      tokensPerSecond: median(rates.flat()),
+      range: [Math.min(...rounds), Math.max(...rounds)],
       peakRss: Math.max(...own.map(({ result }) => result.peakRss)),
       loss: own.at(-1)!.result.losses.at(-1)!,
       torch: first!.result.torch ?? null,
@@ -67,6 +67,7 @@ export function printTiming(
     duration(timing.step),
     duration(timing.best),
     timing.tokensPerSecond.toFixed(0),
+    timing.range.map((rate) => rate.toFixed(0)).join('..'),
     ...ours.map((own) =>
       own === timing ? '' : ratio(own.tokensPerSecond / timing.tokensPerSecond),
     ),
@@ -81,6 +82,7 @@ export function printTiming(
         'step',
         'shortest',
         'target tokens/s',
+        'rounds',
         ...against,
         'peak memory',
         'last loss',
@@ -95,22 +97,22 @@ function describePeers(timings: readonly Timing[]): string {
   return peer === undefined ? '' : `; peers: PyTorch ${peer.torch} with ${peer.capability}`;
 }
 
-/** Losses with dropout 0, side by side. The peer is the seed's code. */
-export function printEquality(turns: readonly TimedRound[]): unknown {
-  const seed = turns.find(({ kind }) => kind === 'peer');
+/** Losses with dropout 0, side by side with those of the first peer. */
+export function printEquality(turns: readonly Turn<TrainResult>[]): unknown {
+  const peer = turns.find(({ kind }) => kind === 'peer');
   const ours = turns.filter(({ kind }) => kind === 'ours');
-  if (seed === undefined || ours.length === 0) return null;
+  if (peer === undefined || ours.length === 0) return null;
   const differences = ours.map(({ result }) =>
-    largestRelativeDifference(result.losses, seed.result.losses),
+    largestRelativeDifference(result.losses, peer.result.losses),
   );
   print('\nLosses with dropout 0, from the same weights on the same batches:\n');
-  const rows = seed.result.losses.map((loss, step) => [
+  const rows = peer.result.losses.map((loss, step) => [
     String(step + 1),
     ...ours.map(({ result }) => result.losses[step]!.toFixed(6)),
     loss.toFixed(6),
   ]);
   rows.push(['largest relative difference', ...differences.map((d) => d.toExponential(1)), '']);
-  print(table(['step', ...ours.map(({ name }) => name), seed.name], rows));
+  print(table(['step', ...ours.map(({ name }) => name), peer.name], rows));
   return {
     losses: Object.fromEntries(turns.map(({ name, result }) => [name, result.losses])),
     largestRelativeDifference: Object.fromEntries(

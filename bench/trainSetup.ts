@@ -13,7 +13,7 @@ import {
   type Transformer,
 } from 'torchformer';
 import type { TrainDType } from './options.js';
-import type { BatchFile, IdPair, TrainJob } from './trainJob.js';
+import type { BatchFile, IdPair, ModelJob, TrainJob } from './trainJob.js';
 
 export interface Participant {
   readonly job: TrainJob;
@@ -30,6 +30,23 @@ export async function setUp(
 ): Promise<Participant> {
   const job = JSON.parse(await readFile(jobFile, 'utf8')) as TrainJob;
   const { bos, eos, batches } = JSON.parse(await readFile(job.batches, 'utf8')) as BatchFile;
+  const { trainer } = await makeTrainer(job, { bos, eos, dtype, reporter });
+  return { job, trainer, batches: batches.slice(0, job.steps).map(batchOf) };
+}
+
+export interface TrainerParts {
+  readonly bos: number;
+  readonly eos: number;
+  readonly dtype: TrainDType;
+  /** Is notified of every step. */
+  readonly reporter: TrainingReporter | null;
+}
+
+/** A model with the job's weights, and its trainer. */
+export async function makeTrainer(
+  job: ModelJob,
+  { bos, eos, dtype, reporter }: TrainerParts,
+): Promise<{ readonly model: Transformer; readonly trainer: Trainer }> {
   setNumThreads(job.threads);
   const { vocabSize, ...widths } = job.model;
   const model = makeModel(vocabSize, {
@@ -46,11 +63,7 @@ export async function setUp(
     reporter,
   };
   const withType = dtype === 'float32' ? options : { ...options, dtype };
-  return {
-    job,
-    trainer: new Trainer(model, withType),
-    batches: batches.slice(0, job.steps).map(batchOf),
-  };
+  return { model, trainer: new Trainer(model, withType) };
 }
 
 async function loadWeights(model: Transformer, file: string): Promise<void> {
@@ -60,7 +73,8 @@ async function loadWeights(model: Transformer, file: string): Promise<void> {
   for (const tensor of tensors.values()) tensor.dispose();
 }
 
-function batchOf(pairs: readonly IdPair[]): Batch {
+/** A batch of the public API. */
+export function batchOf(pairs: readonly IdPair[]): Batch {
   const rows = pairs.map(({ src, tgt }, row) => ({ src: [...src], tgt: [...tgt], row: row + 1 }));
   return makeBatch(rows, 0);
 }

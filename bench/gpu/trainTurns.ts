@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { ourProgram, runOurs } from '../child.js';
 import { comparedLosses } from '../sizes.js';
 import type { TrainJob } from '../trainJob.js';
-import { gatherTiming, type TimedRound } from '../trainReport.js';
+import { gatherTiming } from '../trainReport.js';
+import type { Turn } from '../turns.js';
 import { compareLosses, type LossComparison } from './equality.js';
 import { batchCount, gpuSizes, warmupSteps, type GpuSizeName } from './gpuSizes.js';
 import { Participant, type StepsResult } from './participant.js';
@@ -138,7 +139,7 @@ class Turns {
     // Kernels are chosen and loaded, and memory is allocated, at the first use of each shape.
     for (const participant of started)
       if (participant) await this.#turn(participant, 0, batchCount);
-    const turns: (TimedRound & { result: StepsResult })[] = [];
+    const turns: Turn<StepsResult>[] = [];
     let rounds = 0;
     for (let longest = 0; rounds < mostRounds && this.#left() > 1.2 * longest; rounds++) {
       const start = performance.now();
