@@ -60,6 +60,13 @@ at::Tensor makeOffsets() {
   return at::tensor(offsets, at::kLong);
 }
 
+// 100 sentences of 28 to 32 tokens.
+at::Tensor makeBucket() {
+  std::vector<int64_t> offsets = {0};
+  for (int64_t i = 0; i < 100; i++) offsets.push_back(offsets.back() + 28 + i % 5);
+  return at::tensor(offsets, at::kLong);
+}
+
 std::vector<OpCase> makeCases() {
   const at::Tensor offsets = makeOffsets();
   const int64_t tokens = offsets[-1].item<int64_t>();
@@ -88,12 +95,27 @@ std::vector<OpCase> makeCases() {
   }
   const auto heads = [] { return parameter({kSentences, kHeads, kLongest, kWidth / kHeads}); };
   cases.push_back({"attention", "padded", {heads(), heads(), heads()}, {mask, kDropout}, {}});
+  const auto narrow = [] { return parameter({kSentences, kHeads, kLongest, 32}); };
+  cases.push_back(
+      {"attention", "padded, heads of 32", {narrow(), narrow(), narrow()}, {mask, kDropout}, {}});
   const auto rows = [&] { return parameter({tokens, kWidth}); };
   cases.push_back({"packed_attention",
                    "packed, causal",
                    {rows(), rows(), rows()},
                    {offsets, offsets, kHeads, true, kDropout},
                    {}});
+  // A batch of 3,000 tokens as length buckets give it, in the two sizes of heads.
+  const at::Tensor bucket = makeBucket();
+  for (const int64_t width : {int64_t{32}, int64_t{64}}) {
+    const auto inBucket = [&] {
+      return parameter({bucket[-1].item<int64_t>(), kHeads * width});
+    };
+    cases.push_back({"packed_attention",
+                     "bucket, heads of " + std::to_string(width),
+                     {inBucket(), inBucket(), inBucket()},
+                     {bucket, bucket, kHeads, false, kDropout},
+                     {}});
+  }
   cases.push_back({"linear_cross_entropy",
                    "packed, V 8,000",
                    {packed, parameter({kVocabulary, kWidth}), parameter({kVocabulary})},

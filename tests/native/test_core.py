@@ -15,6 +15,7 @@ from support import checks
 import layer_norm_checks  # noqa: F401  (importing a file adds its checks)
 import rms_norm_checks  # noqa: F401
 import attention_checks  # noqa: F401
+import packed_attention_checks  # noqa: F401
 import feed_forward_checks  # noqa: F401
 import feed_forward_activation_checks  # noqa: F401
 import dropout_checks  # noqa: F401

@@ -7,8 +7,8 @@
 //   int64: sequence b has the rows offsets[b] to offsets[b + 1] - 1 -> output [Nq, H * Dk].
 // Formula: as in attention.cc, for each sequence and head. With `causal`, query i sees the keys 0
 //   to i of its sequence.
-// Backward: as there; the weights are recomputed from the scores and log(sum(exp(scores))).
-// Saved:   query, key, value, the offsets, one number for each row and head, and the seed of the
+// Backward: as there; the weights are recomputed from the scores and their highest value and sum.
+// Saved:   query, key, value, the offsets, two numbers for each row and head, and the seed of the
 //   dropout mask.
 // On a GPU: libtorch's kernels (device/packed_attention_gpu.cc); float64 uses the reference.
 //   Offsets may then be on the GPU, given with the lengths of the longest sequences, so nothing is
@@ -16,13 +16,15 @@
 // Hazards:
 //   - Offsets on a GPU are not checked. Offsets beyond the rows read outside the tensors, and
 //     lengths above the given longest one leave rows unwritten: the caller must have checked them.
-//   - A sequence without keys gives zeros, and no gradient.
+//   - A sequence without keys gives zeros, and no gradient. It is no work for a thread, so its rows
+//     are zeroed apart: results are not zero before.
+//   - The bits of a sequence's results depend on nothing outside it: a head of a sequence is the
+//     work of one thread, in an order that depends on its sizes alone.
 //   - The dropout mask is a function of (seed, query row, head, key): see support/dropout_bits.h.
 //     The seed comes from the generator, one number per call.
 //   - Rows may be views into wider rows (one product for query, key and value): only the elements
 //     of one row must be contiguous.
 
-#include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/ops/arange.h>
@@ -31,16 +33,17 @@
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/softmax.h>
-#include <ATen/ops/zeros.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include <algorithm>
 #include <limits>
 #include <string>
 #include <vector>
 
 #include "core/device/dropout.h"
 #include "core/device/packed_attention_gpu.h"
-#include "core/loops/packed_attention.h"
+#include "core/loops/attention.h"
+#include "core/loops/longest_first.h"
 #include "core/ops/ops.h"
 #include "core/support/autograd.h"
 #include "core/support/check.h"
@@ -122,121 +125,144 @@ void checkArguments(const Packed& t, int64_t heads, bool causal, double dropoutP
   checkGenerator(packedAttentionName, generator);
 }
 
+struct PackedSettings {
+  int64_t heads;
+  AttentionSettings each;  // of a head
+};
+
 /// float16 and bfloat16 become float32; rows become contiguous within themselves.
 at::Tensor prepared(const at::Tensor& tensor) {
   const auto wide = widened(tensor);
   return wide.size(1) == 1 || wide.stride(1) == 1 ? wide : wide.contiguous();
 }
 
-/// Calls visit(sequence, head, buffer) for all of them, on all threads. `buffer` points to
-/// `buffers` elements of T for each thread.
-template <typename T, typename Visit>
-void forEachHead(const std::vector<int64_t>& order, int64_t heads, int64_t bufferSize,
-                 const Visit& visit) {
-  const auto count = static_cast<int64_t>(order.size()) * heads;
-  at::parallel_for(0, count, 1, [&](int64_t begin, int64_t end) {
-    std::vector<T> buffer(static_cast<size_t>(bufferSize));
-    for (int64_t i = begin; i < end; ++i) {
-      visit(order[static_cast<size_t>(i / heads)], i % heads, buffer.data());
-    }
-  });
-}
-
-/// Sequences and the head's part of their rows.
+/// The heads of sequences within the tensors of a call.
 template <typename T>
-struct Layout {
-  const int64_t* queryOffsets;
-  const int64_t* keyOffsets;
-  int64_t width;
+class PackedHeads {
+ public:
+  PackedHeads(const Packed& t, int64_t heads, const AttentionSettings& settings)
+      : t_(t),
+        heads_(heads),
+        settings_(settings),
+        queryOffsets_(t.queryOffsets.const_data_ptr<int64_t>()),
+        keyOffsets_(t.keyOffsets.const_data_ptr<int64_t>()) {}
 
+  int64_t sequences() const { return t_.queryOffsets.size(0) - 1; }
+  int64_t queries(int64_t sequence) const {
+    return queryOffsets_[sequence + 1] - queryOffsets_[sequence];
+  }
+  int64_t keys(int64_t sequence) const { return keyOffsets_[sequence + 1] - keyOffsets_[sequence]; }
+
+  Head<T> head(int64_t sequence, int64_t head) const {
+    return {queryRows(t_.query, sequence, head),     keyRows(t_.key, sequence, head),
+            keyRows(t_.value, sequence, head),       {},
+            queryOffsets_[sequence] * heads_ + head, heads_};
+  }
+  HeadRows<const T> queryRows(const at::Tensor& rows, int64_t sequence, int64_t head) const {
+    return part(rows.const_data_ptr<T>(), rows, queryOffsets_, sequence, head);
+  }
+  HeadRows<const T> keyRows(const at::Tensor& rows, int64_t sequence, int64_t head) const {
+    return part(rows.const_data_ptr<T>(), rows, keyOffsets_, sequence, head);
+  }
+  HeadRows<T> queryRowsOut(const at::Tensor& rows, int64_t sequence, int64_t head) const {
+    return part(rows.mutable_data_ptr<T>(), rows, queryOffsets_, sequence, head);
+  }
+  HeadRows<T> keyRowsOut(const at::Tensor& rows, int64_t sequence, int64_t head) const {
+    return part(rows.mutable_data_ptr<T>(), rows, keyOffsets_, sequence, head);
+  }
+  /// Of [2, H, Nq].
   template <typename Element>
-  static HeadRows<Element> rows(Element* data, int64_t stride, const int64_t* offsets,
-                                int64_t sequence, int64_t head, int64_t width) {
-    return {data + offsets[sequence] * stride + head * width,
+  SoftmaxSums<Element> sums(Element* data, int64_t sequence, int64_t head) const {
+    const auto rows = t_.query.size(0);
+    Element* const highest = data + head * rows + queryOffsets_[sequence];
+    return {highest, highest + heads_ * rows};
+  }
+
+  /// Zeros the rows of sequences without keys, of a tensor with a row for each query.
+  void clearWithoutKeys(const at::Tensor& rows) const {
+    for (int64_t b = 0; b < sequences(); ++b) {
+      if (keys(b) == 0) rows.narrow(0, queryOffsets_[b], queries(b)).zero_();
+    }
+  }
+  /// The same of sequences without queries, with a row for each key.
+  void clearWithoutQueries(const at::Tensor& rows) const {
+    for (int64_t b = 0; b < sequences(); ++b) {
+      if (queries(b) == 0) rows.narrow(0, keyOffsets_[b], keys(b)).zero_();
+    }
+  }
+
+  /// Calls visit(sequence, head, scratch) for all that have queries and keys, on all threads.
+  template <typename Visit>
+  void forEach(const Visit& visit) const {
+    std::vector<CostedItem> items;
+    int64_t scratchSize = 0;
+    for (int64_t b = 0; b < sequences(); ++b) {
+      if (queries(b) == 0 || keys(b) == 0) continue;
+      items.push_back({b, queries(b) * keys(b) * settings_.width});
+      scratchSize = std::max(scratchSize, attentionScratchSize<T>(queries(b), keys(b), settings_));
+    }
+    const LongestFirst work(std::move(items), heads_);
+    const auto scratch = at::empty({work.threads(), scratchSize}, t_.query.options());
+    T* const buffers = scratch.template mutable_data_ptr<T>();
+    work.forEach([&](int64_t sequence, int64_t head, int64_t thread) {
+      visit(sequence, head, buffers + thread * scratchSize);
+    });
+  }
+
+ private:
+  template <typename Element>
+  HeadRows<Element> part(Element* data, const at::Tensor& rows, const int64_t* offsets,
+                         int64_t sequence, int64_t head) const {
+    const auto stride = rows.stride(0);
+    return {data + offsets[sequence] * stride + head * settings_.width,
             offsets[sequence + 1] - offsets[sequence], stride};
   }
-  HeadRows<const T> queries(const at::Tensor& tensor, int64_t sequence, int64_t head) const {
-    return rows(tensor.const_data_ptr<T>(), tensor.stride(0), queryOffsets, sequence, head, width);
-  }
-  HeadRows<const T> keys(const at::Tensor& tensor, int64_t sequence, int64_t head) const {
-    return rows(tensor.const_data_ptr<T>(), tensor.stride(0), keyOffsets, sequence, head, width);
-  }
-  HeadRows<T> queriesOut(const at::Tensor& tensor, int64_t sequence, int64_t head) const {
-    return rows(tensor.mutable_data_ptr<T>(), tensor.stride(0), queryOffsets, sequence, head,
-                width);
-  }
-  HeadRows<T> keysOut(const at::Tensor& tensor, int64_t sequence, int64_t head) const {
-    return rows(tensor.mutable_data_ptr<T>(), tensor.stride(0), keyOffsets, sequence, head, width);
-  }
-};
 
-/// The sequences that have work, and the buffer that the largest of them needs.
-struct Work {
-  std::vector<int64_t> sequences;
-  int64_t bufferSize = 0;
+  const Packed& t_;
+  int64_t heads_;
+  const AttentionSettings& settings_;
+  const int64_t* queryOffsets_;
+  const int64_t* keyOffsets_;
 };
-
-Work workOf(const int64_t* queryOffsets, const int64_t* keyOffsets, int64_t sequences) {
-  Work work;
-  for (int64_t b = 0; b < sequences; ++b) {
-    const auto queries = queryOffsets[b + 1] - queryOffsets[b];
-    const auto keys = keyOffsets[b + 1] - keyOffsets[b];
-    if (queries == 0 || keys == 0) continue;
-    work.sequences.push_back(b);
-    work.bufferSize = std::max(work.bufferSize, scoreBufferSize(queries, keys));
-  }
-  return work;
-}
 
 struct PackedAttentionResult {
-  at::Tensor output;   // [Nq, H * Dk]
-  at::Tensor logSums;  // [Nq, H]
+  at::Tensor output;  // [Nq, H * Dk]
+  at::Tensor sums;    // [2, H, Nq], of sequences with keys
 };
 
 template <typename T>
-PackedAttentionResult forwardLoop(const Packed& t, const AttentionSettings& settings) {
+PackedAttentionResult forwardLoop(const Packed& t, const PackedSettings& settings) {
+  const PackedHeads<T> heads(t, settings.heads, settings.each);
   PackedAttentionResult result;
-  result.output = at::zeros({t.query.size(0), t.query.size(1)}, t.query.options());
-  result.logSums = at::zeros({t.query.size(0), settings.heads}, t.query.options());
-  const Layout<T> layout{t.queryOffsets.const_data_ptr<int64_t>(),
-                         t.keyOffsets.const_data_ptr<int64_t>(), settings.width};
-  const auto work = workOf(layout.queryOffsets, layout.keyOffsets, t.queryOffsets.size(0) - 1);
-  auto* logSums = result.logSums.template mutable_data_ptr<T>();
-  forEachHead<T>(work.sequences, settings.heads, work.bufferSize,
-                 [&](int64_t sequence, int64_t head, T* buffer) {
-                   const auto first = layout.queryOffsets[sequence];
-                   attendHead<T>(layout.queries(t.query, sequence, head),
-                                 layout.keys(t.key, sequence, head),
-                                 layout.keys(t.value, sequence, head),
-                                 layout.queriesOut(result.output, sequence, head),
-                                 logSums + first * settings.heads + head, settings.heads, settings,
-                                 {first, head}, buffer);
-                 });
+  result.output = at::empty({t.query.size(0), t.query.size(1)}, t.query.options());
+  result.sums = at::empty({2, settings.heads, t.query.size(0)}, t.query.options());
+  heads.clearWithoutKeys(result.output);
+  T* const sums = result.sums.template mutable_data_ptr<T>();
+  heads.forEach([&](int64_t sequence, int64_t head, T* scratch) {
+    attendHead<T>(heads.head(sequence, head), heads.queryRowsOut(result.output, sequence, head),
+                  heads.sums(sums, sequence, head), {}, settings.each, scratch);
+  });
   return result;
 }
 
 template <typename T>
-variable_list backwardLoop(const at::Tensor& gradOutput, const Packed& t, const at::Tensor& logSums,
-                           const AttentionSettings& settings) {
-  const auto gradQuery = at::zeros({t.query.size(0), t.query.size(1)}, t.query.options());
-  const auto gradKey = at::zeros({t.key.size(0), t.key.size(1)}, t.key.options());
-  const auto gradValue = at::zeros({t.key.size(0), t.key.size(1)}, t.key.options());
-  const Layout<T> layout{t.queryOffsets.const_data_ptr<int64_t>(),
-                         t.keyOffsets.const_data_ptr<int64_t>(), settings.width};
-  const auto work = workOf(layout.queryOffsets, layout.keyOffsets, t.queryOffsets.size(0) - 1);
-  const auto* sums = logSums.const_data_ptr<T>();
-  forEachHead<T>(work.sequences, settings.heads, 2 * work.bufferSize,
-                 [&](int64_t sequence, int64_t head, T* buffer) {
-                   const auto first = layout.queryOffsets[sequence];
-                   attendHeadBackward<T>(
-                       layout.queries(gradOutput, sequence, head),
-                       layout.queries(t.query, sequence, head), layout.keys(t.key, sequence, head),
-                       layout.keys(t.value, sequence, head), sums + first * settings.heads + head,
-                       settings.heads, layout.queriesOut(gradQuery, sequence, head),
-                       layout.keysOut(gradKey, sequence, head),
-                       layout.keysOut(gradValue, sequence, head), settings, {first, head}, buffer,
-                       buffer + work.bufferSize);
-                 });
+variable_list backwardLoop(const at::Tensor& gradOutput, const Packed& t, const at::Tensor& sums,
+                           const PackedSettings& settings) {
+  const PackedHeads<T> heads(t, settings.heads, settings.each);
+  const auto gradQuery = at::empty({t.query.size(0), t.query.size(1)}, t.query.options());
+  const auto gradKey = at::empty({t.key.size(0), t.key.size(1)}, t.key.options());
+  const auto gradValue = at::empty_like(gradKey);
+  heads.clearWithoutKeys(gradQuery);
+  heads.clearWithoutQueries(gradKey);
+  heads.clearWithoutQueries(gradValue);
+  const T* const sumsData = sums.const_data_ptr<T>();
+  heads.forEach([&](int64_t sequence, int64_t head, T* scratch) {
+    attendHeadBackward<T>(heads.head(sequence, head), heads.sums(sumsData, sequence, head),
+                          heads.queryRows(gradOutput, sequence, head), {},
+                          heads.queryRowsOut(gradQuery, sequence, head),
+                          heads.keyRowsOut(gradKey, sequence, head),
+                          heads.keyRowsOut(gradValue, sequence, head), settings.each, scratch);
+  });
   return {gradQuery, gradKey, gradValue};
 }
 
@@ -271,12 +297,13 @@ at::Tensor onGpu(const Packed& t, int64_t heads, bool causal, double dropoutP) {
   return packedAttentionOnGpu(t.query, t.key, t.value, queries, keys, heads, causal, dropoutP);
 }
 
-AttentionSettings settingsOf(const Packed& t, int64_t heads, bool causal, double dropoutP,
-                             uint64_t seed) {
-  return {heads, t.query.size(1) / heads, causal, dropoutP, seed};
+PackedSettings settingsOf(const Packed& t, int64_t heads, bool causal, double dropoutP,
+                          uint64_t seed) {
+  const auto width = t.query.size(1) / heads;
+  return {heads, {width, width, causal, dropoutP, seed}};
 }
 
-PackedAttentionResult forwardPass(const Packed& given, const AttentionSettings& settings) {
+PackedAttentionResult forwardPass(const Packed& given, const PackedSettings& settings) {
   const auto t = preparedTensors(given);
   auto result = t.query.scalar_type() == at::kDouble ? forwardLoop<double>(t, settings)
                                                      : forwardLoop<float>(t, settings);
@@ -285,18 +312,18 @@ PackedAttentionResult forwardPass(const Packed& given, const AttentionSettings& 
 }
 
 variable_list backwardPass(const at::Tensor& gradOutput, const Packed& given,
-                           const at::Tensor& logSums, const AttentionSettings& settings) {
+                           const at::Tensor& sums, const PackedSettings& settings) {
   const auto t = preparedTensors(given);
   const auto upstream = prepared(gradOutput);
   auto result = t.query.scalar_type() == at::kDouble
-                    ? backwardLoop<double>(upstream, t, logSums, settings)
-                    : backwardLoop<float>(upstream, t, logSums, settings);
+                    ? backwardLoop<double>(upstream, t, sums, settings)
+                    : backwardLoop<float>(upstream, t, sums, settings);
   for (auto& gradient : result) gradient = gradient.to(given.query.scalar_type());
   return result;
 }
 
 /// The formula in plain ops, sequence by sequence.
-at::Tensor composed(const Packed& t, const AttentionSettings& settings) {
+at::Tensor composed(const Packed& t, const PackedSettings& settings) {
   const auto heads = settings.heads;
   const auto sequences = t.queryOffsets.size(0) - 1;
   const auto queryList = hostOffsets(t.queryOffsets);
@@ -316,25 +343,26 @@ at::Tensor composed(const Packed& t, const AttentionSettings& settings) {
       continue;
     }
     const auto split = [&](const at::Tensor& rows, int64_t length) {
-      return widened(rows.reshape({length, heads, settings.width}).transpose(0, 1));
+      return widened(rows.reshape({length, heads, settings.each.width}).transpose(0, 1));
     };
     const auto k = split(t.key.narrow(0, keyOffsets[b], keys), keys);
     const auto v = split(t.value.narrow(0, keyOffsets[b], keys), keys);
-    auto scores = at::matmul(split(q, queries), k.transpose(1, 2)) * settings.scoreScale();
-    if (settings.causal) {
+    auto scores = at::matmul(split(q, queries), k.transpose(1, 2)) * settings.each.scoreScale();
+    if (settings.each.causal) {
       const auto place = at::arange(keys, at::TensorOptions(t.query.device()));
       scores =
           scores.masked_fill(place.gt(place.unsqueeze(1)), -std::numeric_limits<float>::infinity());
     }
     auto weights = at::softmax(scores, /*dim=*/-1);
-    if (settings.dropoutP > 0.0) {
+    if (settings.each.dropoutP > 0.0) {
       // Rows of the mask are (query row, head); this sequence's are [queries, heads, keys].
-      const auto kept = keptMask(at::empty({(first + queries) * heads, keys}, t.query.options()),
-                                 settings.dropoutP, {static_cast<int64_t>(settings.seed), {}})
-                            .narrow(0, first * heads, queries * heads)
-                            .view({queries, heads, keys})
-                            .transpose(0, 1);
-      weights = applyKept(weights, kept, settings.dropoutP);
+      const auto kept =
+          keptMask(at::empty({(first + queries) * heads, keys}, t.query.options()),
+                   settings.each.dropoutP, {static_cast<int64_t>(settings.each.seed), {}})
+              .narrow(0, first * heads, queries * heads)
+              .view({queries, heads, keys})
+              .transpose(0, 1);
+      weights = applyKept(weights, kept, settings.each.dropoutP);
     }
     outputs.push_back(
         at::matmul(weights, v).transpose(0, 1).reshape({queries, t.query.size(1)}).to(dtype));
@@ -346,14 +374,14 @@ struct PackedAttentionFunction : torch::autograd::Function<PackedAttentionFuncti
   static at::Tensor forward(AutogradContext* context, const at::Tensor& query,
                             const at::Tensor& key, const at::Tensor& value,
                             const at::Tensor& queryOffsets, const at::Tensor& keyOffsets,
-                            const AttentionSettings& settings) {
+                            const PackedSettings& settings) {
     const at::AutoDispatchBelowADInplaceOrView belowAutograd;
     const auto result = forwardPass({query, key, value, queryOffsets, keyOffsets}, settings);
-    context->save_for_backward({query, key, value, queryOffsets, keyOffsets, result.logSums});
+    context->save_for_backward({query, key, value, queryOffsets, keyOffsets, result.sums});
     context->saved_data["heads"] = settings.heads;
-    context->saved_data["causal"] = settings.causal;
-    context->saved_data["dropout_p"] = settings.dropoutP;
-    context->saved_data["seed"] = static_cast<int64_t>(settings.seed);
+    context->saved_data["causal"] = settings.each.causal;
+    context->saved_data["dropout_p"] = settings.each.dropoutP;
+    context->saved_data["seed"] = static_cast<int64_t>(settings.each.seed);
     context->set_materialize_grads(false);
     return result.output;
   }
