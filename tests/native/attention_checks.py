@@ -181,6 +181,75 @@ def attention_takes_any_strides():
 
 
 @check
+def attention_of_every_length_and_width():
+    sizes = [(n, (7 * n) % 41 + 1, n * 2 % 80 + 1, n) for n in range(1, 41)]
+    sizes += [(17, 33, width, 81 - width) for width in range(1, 81)] + [(65, 130, 32, 32), (200, 70, 20, 8)]
+    for queries, keys, dk, dv in sizes:
+        inputs = qkv(2, 2, queries, keys, dk, dv, torch.float32)
+        full = torch.rand(2, 1, queries, keys, generator=generator(3)) > 0.4
+        full[0, :, 0] = False
+        padding = torch.arange(keys).expand(2, 1, 1, keys) < torch.tensor([keys // 2, keys]).view(2, 1, 1, 1)
+        for mask, policy in ((full, "uniform"), (full, "zero"), (padding, "uniform"), (padding, "zero"), (None, "zero")):
+            both = [lambda q, k, v, f=f: f(q, k, v, mask, 0.3, empty_rows=policy, need_weights=mask is full,
+                                           generator=generator())
+                    for f in (ops.attention, ops.attention_reference)]
+            compare(*both, inputs, TOLERANCE[torch.float32])
+
+
+def attention_results(inputs, mask, p, upstream):
+    inputs = [t.detach().requires_grad_() for t in inputs]
+    output, _ = ops.attention(*inputs, mask, p, generator=generator())
+    return [output.detach(), *torch.autograd.grad(output, inputs, upstream)]
+
+
+@check
+def attention_has_the_same_bits_for_every_number_of_threads():
+    inputs = qkv(6, 4, 37, 37, 32, 32, torch.float32)
+    upstream = rand(6, 4, 37, 37 - 5, dtype=torch.float32, grad=False)
+    for mask, p in itertools.product((None, torch.rand(6, 1, 37, 37, generator=generator(2)) > 0.3), (0.0, 0.3)):
+        expected = attention_results(inputs, mask, p, upstream)
+        for threads in (2, 3, 8):
+            torch.set_num_threads(threads)
+            try:
+                found = attention_results(inputs, mask, p, upstream)
+            finally:
+                torch.set_num_threads(1)
+            assert all(torch.equal(a, b) for a, b in zip(found, expected)), f"{threads} threads, p {p}"
+
+
+@check
+def attention_of_a_batch_row_has_the_same_bits_alone_and_without_its_padding():
+    inputs = qkv(3, 2, 20, 20, 32, 32, torch.float32)
+    upstream = rand(3, 2, 20, 32, dtype=torch.float32, grad=False)
+    lengths = [20, 3, 11]
+    mask = (torch.arange(20) < torch.tensor(lengths).view(3, 1))[:, None, None]
+    together = attention_results(inputs, mask, 0.0, upstream)
+    for b, length in enumerate(lengths):
+        q, k, v = (t[b : b + 1] for t in inputs)
+        for keys, m in ((20, mask[b : b + 1]), (length, None)):
+            alone = attention_results((q, k[:, :, :keys], v[:, :, :keys]), m, 0.0, upstream[b : b + 1])
+            for a, expected in zip(alone[:2], together[:2]):
+                assert torch.equal(a[0], expected[b])
+            for a, expected in zip(alone[2:], together[2:]):
+                assert torch.equal(a[0], expected[b, :, :keys])
+                assert expected[b, :, length:].abs().sum() == 0
+
+
+@check
+def attention_passes_on_what_is_not_finite():
+    for number, which, dtype in itertools.product((float("nan"), float("inf")), range(3), (torch.float32, torch.float64)):
+        inputs = [t.detach() for t in qkv(2, 2, 20, 20, 16, 16, dtype)]
+        upstream = rand(2, 2, 20, 16, dtype=dtype, grad=False)
+        expected = attention_results(inputs, None, 0.0, upstream)
+        inputs[which][1, 0, 7, 3] = number
+        found = attention_results(inputs, None, 0.0, upstream)
+        for a, b in zip(found, expected):
+            assert torch.equal(a[0], b[0]) and torch.equal(a[1, 1], b[1, 1]), "it left its head"
+        reference, _ = ops.attention_reference(*inputs)
+        assert torch.equal(found[0].isfinite(), reference.isfinite()) and not found[0].isfinite().all()
+
+
+@check
 def attention_refuses_bad_arguments():
     q, k, v = (t.detach() for t in qkv(2, 3, 4, 5, 6, 7))
     m = lambda *s, dtype=torch.bool: torch.ones(s, dtype=dtype)

@@ -8,7 +8,9 @@
 // Backward, with D = drop(P):
 //   dV = D^T dO,  dP = undrop(dO V^T + dweights),  dS = P * (dP - sum(dP * P)),
 //   dQ = dS K / sqrt(Dk),  dK = dS^T Q / sqrt(Dk).
-// Saved:   query, key, value, mask, P, and one byte per weight if there is dropout.
+// Saved:   query, key, value, mask; on the CPU two numbers for each row of P and the seed of the
+//   dropout mask, from which P is computed again (device/attention_cpu.cc); elsewhere P, and one
+//   byte per weight if there is dropout.
 // Hazards:
 //   - A row that may attend to nothing must not become 0 / 0. Blocked scores are set to the lowest
 //     finite number: beside any allowed score their weight is exactly 0, and when all are blocked
@@ -19,8 +21,8 @@
 //     65504 are common. The gradients pass through the same conversion.
 //   - The returned weights are those after dropout, and requesting them does not change any bit of
 //     the output.
-//   - The saved P can be the weights that the caller received: PyTorch's version counter then turns
-//     a change to them into an error in backward.
+//   - Without dropout, the weights that the caller received are P, and saved: PyTorch's version
+//     counter then turns a change to them into an error in backward, on all devices.
 
 #include <ATen/TensorOperators.h>
 #include <ATen/core/LegacyTypeDispatch.h>
@@ -40,6 +42,7 @@
 #include <string_view>
 #include <tuple>
 
+#include "core/device/attention_cpu.h"
 #include "core/device/dropout.h"
 #include "core/ops/ops.h"
 #include "core/support/autograd.h"
@@ -150,11 +153,38 @@ struct AttentionResult {
   at::Tensor weights;      // P, [B, (H,) Sq, Sk]
   at::Tensor kept;         // bool like P; undefined without dropout
   at::Tensor usedWeights;  // the factor of the values: P itself without dropout
+  // On the CPU; `weights` and `usedWeights` are then undefined unless needed.
+  at::Tensor sums;
+  uint64_t seed = 0;
 };
+
+/// Whether the loops of the CPU are used. They take no tensor without elements.
+bool runsInLoops(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value) {
+  return query.is_cpu() && query.numel() > 0 && key.numel() > 0 && value.numel() > 0;
+}
+
+AttentionResult forwardInLoops(const at::Tensor& query, const at::Tensor& key,
+                               const at::Tensor& value, const at::Tensor& mask, double dropoutP,
+                               EmptyRows emptyRows, bool needWeights,
+                               const OptionalGenerator& generator) {
+  AttentionResult result;
+  const auto seed = drawSeed(dropoutP, generator, query);
+  result.seed = seedOf(seed.number, seed.optionalSlot());
+  auto found = attentionOnCpu(
+      {query, key, value, mask, dropoutP, result.seed, emptyRows == EmptyRows::zero}, needWeights);
+  result.output = std::move(found.output);
+  result.sums = std::move(found.sums);
+  result.usedWeights = std::move(found.weights);
+  if (dropoutP == 0.0) result.weights = result.usedWeights;
+  return result;
+}
 
 AttentionResult forwardPass(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                             const at::Tensor& mask, double dropoutP, EmptyRows emptyRows,
-                            const OptionalGenerator& generator) {
+                            bool needWeights, const OptionalGenerator& generator) {
+  if (runsInLoops(query, key, value)) {
+    return forwardInLoops(query, key, value, mask, dropoutP, emptyRows, needWeights, generator);
+  }
   AttentionResult result;
   result.weights = softmaxWeights(query, key, mask, emptyRows);
   result.usedWeights = result.weights;
@@ -173,12 +203,21 @@ struct AttentionWanted {
 };
 
 struct Saved {
-  at::Tensor query, key, value, mask, weights, kept;
+  at::Tensor query, key, value, mask, weights, kept, sums;
+  uint64_t seed;
 };
 
 /// Either gradient may be undefined, but not both.
 variable_list backwardPass(const at::Tensor& gradOutput, const at::Tensor& gradWeights,
-                           const Saved& saved, double dropoutP, const AttentionWanted& wanted) {
+                           const Saved& saved, double dropoutP, EmptyRows emptyRows,
+                           const AttentionWanted& wanted) {
+  if (saved.sums.defined()) {
+    const auto found = attentionOnCpuBackward(gradOutput, gradWeights,
+                                              {saved.query, saved.key, saved.value, saved.mask,
+                                               dropoutP, saved.seed, emptyRows == EmptyRows::zero},
+                                              saved.sums);
+    return {found.query, found.key, found.value};
+  }
   variable_list result(3);
   const auto upstream = gradOutput.defined() ? batched(gradOutput) : at::Tensor();
   if (wanted.value && upstream.defined()) {
@@ -207,6 +246,15 @@ variable_list backwardPass(const at::Tensor& gradOutput, const at::Tensor& gradW
     result[1] = scaledBmm(transposed(scores), batched(saved.query), scale).view(saved.key.sizes());
   }
   return result;
+}
+
+/// The mask of dropout, [B, (H,) Sq, Sk]; undefined without dropout.
+at::Tensor keptWeights(const at::Tensor& query, const at::Tensor& key, double dropoutP,
+                       const Seed& seed) {
+  if (dropoutP == 0.0) return {};
+  auto sizes = query.sizes().vec();
+  sizes.back() = key.size(-2);
+  return keptMask(at::empty(sizes, query.options()), dropoutP, seed);
 }
 
 /// The formula in plain ops: output and weights. `kept` undefined: no dropout.
@@ -262,8 +310,11 @@ struct AttentionFunction : torch::autograd::Function<AttentionFunction> {
                                bool needWeights, const OptionalGenerator& generator) {
     const at::AutoDispatchBelowADInplaceOrView belowAutograd;
     const auto maskOrNone = orNone(mask);
-    const auto result = forwardPass(query, key, value, maskOrNone, dropoutP, emptyRows, generator);
-    context->save_for_backward({query, key, value, maskOrNone, result.weights, result.kept});
+    const auto result =
+        forwardPass(query, key, value, maskOrNone, dropoutP, emptyRows, needWeights, generator);
+    context->save_for_backward(
+        {query, key, value, maskOrNone, result.weights, result.kept, result.sums});
+    context->saved_data["seed"] = static_cast<int64_t>(result.seed);
     context->saved_data["dropout_p"] = dropoutP;
     context->saved_data["empty_rows"] = static_cast<int64_t>(emptyRows);
     // Otherwise a caller who ignores the weights pays for a zero gradient of their size.
@@ -272,22 +323,29 @@ struct AttentionFunction : torch::autograd::Function<AttentionFunction> {
     return {result.output};
   }
 
+  static at::Tensor keptOf(const Saved& saved, double dropoutP) {
+    if (saved.kept.defined()) return saved.kept;
+    return keptWeights(saved.query, saved.key, dropoutP, {static_cast<int64_t>(saved.seed), {}});
+  }
+
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     variable_list result(8);
     const auto gradWeights = gradients.size() > 1 ? gradients[1] : at::Tensor();
     if (!gradients[0].defined() && !gradWeights.defined()) return result;
     const auto list = context->get_saved_variables();
-    const Saved saved{list[0], list[1], list[2], list[3], list[4], list[5]};
+    const Saved saved{
+        list[0], list[1], list[2], list[3],
+        list[4], list[5], list[6], static_cast<uint64_t>(context->saved_data["seed"].toInt())};
     const double dropoutP = context->saved_data["dropout_p"].toDouble();
     const auto emptyRows = static_cast<EmptyRows>(context->saved_data["empty_rows"].toInt());
     auto found = c10::GradMode::is_enabled()
                      ? differentiableGradients(
                            [&](const variable_list& inputs) {
                              return composed(inputs[0], inputs[1], inputs[2], saved.mask,
-                                             saved.kept, dropoutP, emptyRows);
+                                             keptOf(saved, dropoutP), dropoutP, emptyRows);
                            },
                            {saved.query, saved.key, saved.value}, {gradients[0], gradWeights})
-                     : backwardPass(gradients[0], gradWeights, saved, dropoutP,
+                     : backwardPass(gradients[0], gradWeights, saved, dropoutP, emptyRows,
                                     {context->needs_input_grad(0), context->needs_input_grad(1),
                                      context->needs_input_grad(2)});
     for (size_t i = 0; i < found.size(); ++i) result[i] = std::move(found[i]);
@@ -319,14 +377,17 @@ Pair attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor&
   }
   if (mustRecord({query, key, value})) {
     // Heads split by a transpose must be made contiguous for bmm. With the copy here, where
-    // autograd records it, the copy is saved, and backward does not need to make it again.
-    const auto outputs =
-        AttentionFunction::apply(query.contiguous(), key.contiguous(), value.contiguous(), mask,
-                                 dropoutP, emptyRows, needWeights, generator);
+    // autograd records it, the copy is saved, and backward does not need to make it again. The
+    // loops need no copy.
+    const bool asGiven = runsInLoops(query, key, value);
+    const auto forBmm = [&](const at::Tensor& t) { return asGiven ? t : t.contiguous(); };
+    const auto outputs = AttentionFunction::apply(forBmm(query), forBmm(key), forBmm(value), mask,
+                                                  dropoutP, emptyRows, needWeights, generator);
     return {outputs[0], needWeights ? outputs[1] : at::Tensor()};
   }
   const at::AutoDispatchBelowADInplaceOrView belowAutograd;
-  auto result = forwardPass(query, key, value, maskOrNone, dropoutP, emptyRows, generator);
+  auto result =
+      forwardPass(query, key, value, maskOrNone, dropoutP, emptyRows, needWeights, generator);
   return {result.output, needWeights ? result.usedWeights : at::Tensor()};
 }
 
@@ -338,10 +399,7 @@ Pair attentionReference(const at::Tensor& query, const at::Tensor& key, const at
   checkArguments(query, key, value, maskOrNone, dropoutP, generator);
   at::Tensor kept;
   if (dropoutP > 0.0) {
-    auto sizes = query.sizes().vec();
-    sizes.back() = key.size(-2);
-    kept =
-        keptMask(at::empty(sizes, query.options()), dropoutP, drawSeed(dropoutP, generator, query));
+    kept = keptWeights(query, key, dropoutP, drawSeed(dropoutP, generator, query));
   }
   auto outputs = composed(query, key, value, maskOrNone, kept, dropoutP, emptyRows);
   return {outputs[0], needWeights ? outputs[1] : at::Tensor()};
