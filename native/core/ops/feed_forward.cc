@@ -35,6 +35,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "core/device/activation_dropout.h"
 #include "core/device/dropout.h"
@@ -174,10 +175,11 @@ struct HiddenGradients {
   at::Tensor gate;  // dc; undefined without a gate
 };
 
-/// From dy to da and dc. Also sets `gradW2` on request: it needs h, which exists only here.
+/// From dy to da and dc. Also sets `second`, the gradients of the second layer, of which that of
+/// the weight needs h, which exists only here.
 HiddenGradients hiddenBackward(const at::Tensor& dy, const FeedForwardTensors& t,
                                const Hidden& hidden, const at::Tensor& main, const at::Tensor& gate,
-                               const FeedForwardWanted& wanted, at::Tensor& gradW2) {
+                               const FeedForwardWanted& wanted, LayerGradients& second) {
   const bool gated = hidden.activation == Activation::swiglu;
   const auto dtype = dy.scalar_type();
   const auto upstream = operand(dy, hidden.products);
@@ -189,9 +191,11 @@ HiddenGradients hiddenBackward(const at::Tensor& dy, const FeedForwardTensors& t
     activated = activate(hidden.activation, main, gate);
   }
   const auto use = useOf(hidden.products, /*recorded=*/true);
-  if (wanted.w2) {
-    gradW2 = product(upstream.t(), operand(gated ? activated * gate : activated, hidden.products),
-                     t.w2.scalar_type(), {.scale = hidden.scale()}, use);
+  {
+    const auto h =
+        wanted.w2 ? operand(gated ? activated * gate : activated, hidden.products) : at::Tensor();
+    second = layerGradients(dy, upstream, h, t.w2.scalar_type(), {wanted.w2, wanted.b2},
+                            hidden.scale(), use);
   }
   if (!wanted.anyOfHidden()) return {};
   // Only swiglu still needs it; otherwise free the memory before the next large product.
@@ -222,13 +226,13 @@ variable_list backwardPass(const at::Tensor& gradOutput, const FeedForwardTensor
   const auto upstream = asRows(gradOutput);
   const auto rows = asRows(t.input);
   variable_list result(FeedForwardTensors::count);
-  const auto gradients = hiddenBackward(upstream, t, hidden, main, gate, wanted, result[2]);
+  LayerGradients second;
+  const auto gradients = hiddenBackward(upstream, t, hidden, main, gate, wanted, second);
+  result[2] = std::move(second.weight);
+  result[4] = std::move(second.bias);
   const auto dtype = t.input.scalar_type();
   // Parameters may have a wider dtype than the activations.
   const auto weightType = t.w1.scalar_type();
-  const auto summed = [weightType](const at::Tensor& gradient) {
-    return gradient.sum({0}, /*keepdim=*/false, weightType);
-  };
   const auto x = operand(rows, hidden.products);
   const auto da = operand(gradients.main, hidden.products);
   const auto dc = operand(gradients.gate, hidden.products);
@@ -238,11 +242,14 @@ variable_list backwardPass(const at::Tensor& gradOutput, const FeedForwardTensor
     if (gate.defined()) addProduct_(gradInput, dc, operand(t.w3, hidden.products), /*beta=*/1);
     result[0] = gradInput.view(t.input.sizes());
   }
-  if (wanted.w1) result[1] = product(da.t(), x, weightType, {}, use);
-  if (wanted.b1) result[3] = summed(gradients.main);
-  if (wanted.b2) result[4] = summed(upstream);
-  if (wanted.w3) result[5] = product(dc.t(), x, weightType, {}, use);
-  if (wanted.b3) result[6] = summed(gradients.gate);
+  const auto setLayer = [&](const at::Tensor& gradient, const at::Tensor& g,
+                            const LayerGradientsWanted& wantedHere, size_t weight, size_t bias) {
+    auto found = layerGradients(gradient, g, x, weightType, wantedHere, 1.0, use);
+    result[weight] = std::move(found.weight);
+    result[bias] = std::move(found.bias);
+  };
+  setLayer(gradients.main, da, {wanted.w1, wanted.b1}, 1, 3);
+  setLayer(gradients.gate, dc, {wanted.w3, wanted.b3}, 5, 6);
   return result;
 }
 

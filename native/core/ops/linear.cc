@@ -17,6 +17,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "core/ops/ops.h"
 #include "core/product/product.h"
@@ -78,8 +79,10 @@ struct LinearFunction : torch::autograd::Function<LinearFunction> {
     if (!gradients[0].defined()) return result;
     const auto saved = context->get_saved_variables();
     const auto& [input, weight] = std::tie(saved[0], saved[1]);
-    const bool hasBias = context->saved_data["bias"].toBool();
+    // Absent tensors have no index among the edges that needs_input_grad counts.
+    const bool wantsBias = context->saved_data["bias"].toBool() && context->needs_input_grad(2);
     const auto products = static_cast<Products>(context->saved_data["products"].toInt());
+    const auto rows = asRows(gradients[0]);
     if (c10::GradMode::is_enabled()) {
       auto found = differentiableGradients(
           [products](const variable_list& inputs) -> variable_list {
@@ -88,22 +91,20 @@ struct LinearFunction : torch::autograd::Function<LinearFunction> {
           {input, weight}, gradients);
       result[0] = found[0];
       result[1] = found[1];
-    } else {
-      const auto upstream = operand(asRows(gradients[0]), products);
-      const auto use = useOf(products, /*recorded=*/true);
-      if (context->needs_input_grad(0)) {
-        result[0] = product(upstream, operand(weight, products), input.scalar_type(), {}, use)
-                        .view(input.sizes());
-      }
-      if (context->needs_input_grad(1)) {
-        result[1] =
-            product(upstream.t(), operand(asRows(input), products), weight.scalar_type(), {}, use);
-      }
+      if (wantsBias) result[2] = rows.sum({0}, /*keepdim=*/false, weight.scalar_type());
+      return result;
     }
-    // Absent tensors have no index among the edges that needs_input_grad counts.
-    if (hasBias && context->needs_input_grad(2)) {
-      result[2] = asRows(gradients[0]).sum({0}, /*keepdim=*/false, weight.scalar_type());
+    const auto upstream = operand(rows, products);
+    const auto use = useOf(products, /*recorded=*/true);
+    if (context->needs_input_grad(0)) {
+      result[0] = product(upstream, operand(weight, products), input.scalar_type(), {}, use)
+                      .view(input.sizes());
     }
+    const LayerGradientsWanted wanted{context->needs_input_grad(1), wantsBias};
+    auto found = layerGradients(rows, upstream, operand(asRows(input), products),
+                                weight.scalar_type(), wanted, 1.0, use);
+    result[1] = std::move(found.weight);
+    result[2] = std::move(found.bias);
     return result;
   }
 };

@@ -5,6 +5,7 @@
 #include <ATen/ops/addmm.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/mm.h>
+#include <ATen/ops/sum.h>
 
 #include <algorithm>
 #include <optional>
@@ -66,12 +67,13 @@ constexpr int64_t rowsForKeptPanels = 256;
 template <typename T>
 void multiplyOwn(const TileKernel<T>& kernel, const at::Tensor& result, const at::Tensor& a,
                  const at::Tensor& b, bool accumulates, const Epilogue& epilogue,
-                 const at::Tensor& panels) {
+                 const at::Tensor& panels, const at::Tensor& rowSums) {
   TiledProduct<T> tiled{a.size(0), a.size(1), b.size(1), strided<T>(a), strided<T>(b)};
   tiled.packedB = panels.defined() ? panels.const_data_ptr<T>() : nullptr;
   tiled.c = result.mutable_data_ptr<T>();
   tiled.cStride = result.stride(0);
   tiled.accumulates = accumulates;
+  if (rowSums.defined()) tiled.rowSums = rowSums.mutable_data_ptr<T>();
   if (epilogue.isEmpty()) {
     multiplyTiled(kernel, tiled);
     return;
@@ -105,9 +107,11 @@ void multiplyByMkl(const at::Tensor& result, const at::Tensor& a, const at::Tens
   }
 }
 
-/// result (+)= a b for float32 and float64, and then the epilogue.
+/// result (+)= a b for float32 and float64, and then the epilogue. `rowSums` [n] becomes the sums
+/// of the rows of a, unless it is undefined.
 void multiplyOnCpu(const at::Tensor& result, const at::Tensor& a, const at::Tensor& b,
-                   bool accumulates, const Epilogue& epilogue, const ProductUse& use) {
+                   bool accumulates, const Epilogue& epilogue, const ProductUse& use,
+                   const at::Tensor& rowSums = {}) {
   const bool isDouble = a.scalar_type() == at::kDouble;
   const bool hasKernel =
       isDouble ? tileKernel<double>() != nullptr : tileKernel<float>() != nullptr;
@@ -119,13 +123,19 @@ void multiplyOnCpu(const at::Tensor& result, const at::Tensor& a, const at::Tens
   if (!panels.defined() && use.lasting.defined() && mayBeOwn && tokens < rowsForKeptPanels) {
     panels = keptPanels(b, use.lasting);
   }
-  if (hasKernel && (use.fixedRows || panels.defined() || way == Way::own)) {
+  // A product of no columns is empty, but the sums are not.
+  const bool isEmpty = b.size(1) == 0;
+  if (hasKernel && !isEmpty && (use.fixedRows || panels.defined() || way == Way::own)) {
     if (isDouble) {
-      multiplyOwn(*tileKernel<double>(), result, a, b, accumulates, epilogue, panels);
+      multiplyOwn(*tileKernel<double>(), result, a, b, accumulates, epilogue, panels, rowSums);
     } else {
-      multiplyOwn(*tileKernel<float>(), result, a, b, accumulates, epilogue, panels);
+      multiplyOwn(*tileKernel<float>(), result, a, b, accumulates, epilogue, panels, rowSums);
     }
     return;
+  }
+  if (rowSums.defined()) {
+    auto sums = rowSums;
+    at::sum_out(sums, a, {1});
   }
   // One row is a matrix-vector product, and oneDNN rejects empty matrices.
   const bool isForOneDnn = a.size(0) > 1 && a.size(1) > 0 && b.size(1) > 0;
@@ -227,6 +237,24 @@ at::Tensor product(const at::Tensor& a, const at::Tensor& b, at::ScalarType dtyp
   return at::empty({a.size(0), b.size(1)}, a.options()).addmm_(a, b, /*beta=*/0, epilogue.scale);
 }
 
+LayerGradients layerGradients(const at::Tensor& upstream, const at::Tensor& g, const at::Tensor& x,
+                              at::ScalarType dtype, const LayerGradientsWanted& wanted,
+                              double scale, const ProductUse& use) {
+  LayerGradients result;
+  const bool sumsInProduct = wanted.weight && wanted.bias && g.is_same(upstream) &&
+                             g.scalar_type() == dtype && isForOwnKernels(g, x);
+  if (sumsInProduct) {
+    result.weight = at::empty({g.size(1), x.size(1)}, x.options());
+    result.bias = at::empty({g.size(1)}, x.options());
+    multiplyOnCpu(result.weight, g.t(), x, /*accumulates=*/false, {.scale = scale}, use,
+                  result.bias);
+    return result;
+  }
+  if (wanted.weight) result.weight = product(g.t(), x, dtype, {.scale = scale}, use);
+  if (wanted.bias) result.bias = upstream.sum({0}, /*keepdim=*/false, dtype);
+  return result;
+}
+
 at::Tensor productBy(const NamedWay& way, const at::Tensor& a, const at::Tensor& b) {
   if (!isForOwnKernels(a, b)) return libraryProduct(a, b, a.scalar_type());
   const auto result = at::empty({a.size(0), b.size(1)}, a.options());
@@ -238,9 +266,9 @@ at::Tensor productBy(const NamedWay& way, const at::Tensor& a, const at::Tensor&
   } else if (way.way == Way::oneDnn) {
     return at::mm(a, b);
   } else if (a.scalar_type() == at::kDouble) {
-    multiplyOwn(*way.doubleKernel, result, a, b, /*accumulates=*/false, {}, {});
+    multiplyOwn(*way.doubleKernel, result, a, b, /*accumulates=*/false, {}, {}, {});
   } else {
-    multiplyOwn(*way.floatKernel, result, a, b, /*accumulates=*/false, {}, {});
+    multiplyOwn(*way.floatKernel, result, a, b, /*accumulates=*/false, {}, {}, {});
   }
   return result;
 }

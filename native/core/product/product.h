@@ -78,6 +78,22 @@ at::Tensor product(const at::Tensor& a, const at::Tensor& b, at::ScalarType dtyp
 void addProduct_(const at::Tensor& sum, const at::Tensor& a, const at::Tensor& b, double beta,
                  const ProductUse& use = {});
 
+/// The gradients of a linear layer's parameters; undefined if not wanted.
+struct LayerGradients {
+  at::Tensor weight;  // scale * g^T x [m, k]
+  at::Tensor bias;    // the sum of the rows of the upstream gradient [m], not scaled
+};
+struct LayerGradientsWanted {
+  bool weight, bias;
+};
+
+/// In `dtype`, from the rows x [n, k] and the upstream gradient `upstream` [n, m]. x and g are
+/// operands: g is `upstream` or a rounded form of it. The sum takes no pass of its own where g is
+/// packed for the product.
+LayerGradients layerGradients(const at::Tensor& upstream, const at::Tensor& g, const at::Tensor& x,
+                              at::ScalarType dtype, const LayerGradientsWanted& wanted,
+                              double scale = 1.0, const ProductUse& use = {});
+
 /// a b on the CPU by a given way, for tests and benchmarks.
 at::Tensor productBy(const NamedWay& way, const at::Tensor& a, const at::Tensor& b);
 

@@ -182,9 +182,31 @@ void packColumns(const Strided<typename V::Element>& source, int64_t count, int6
 }
 
 template <typename V>
+void sumRows(const typename V::Element* panel, int64_t count, int64_t depth,
+             typename V::Element* sums, bool accumulates) {
+  for (int64_t row = 0; row < count; row += V::width) {
+    const int64_t left = count - row;
+    const int64_t present = left < V::width ? left : V::width;
+    // Four sums, or each addition would wait for the one before.
+    typename V::Register parts[4] = {V::zero(), V::zero(), V::zero(), V::zero()};
+    int64_t k = 0;
+    for (; k + 4 <= depth; k += 4) {
+#pragma GCC unroll 4
+      for (int i = 0; i < 4; ++i) {
+        parts[i] = V::add(parts[i], V::load(panel + (k + i) * V::maxRows + row));
+      }
+    }
+    for (; k < depth; ++k) parts[0] = V::add(parts[0], V::load(panel + k * V::maxRows + row));
+    auto sum = V::add(V::add(parts[0], parts[1]), V::add(parts[2], parts[3]));
+    if (accumulates) sum = V::add(V::loadFirst(sums + row, present), sum);
+    V::storeFirst(sums + row, sum, present);
+  }
+}
+
+template <typename V>
 constexpr TileKernel<typename V::Element> kernelOf(const char* name) {
-  return {name,        V::maxRows,    panelColumns<V>, multiply<V>, panelsAtOnce<V>,
-          packRows<V>, packColumns<V>};
+  return {name,        V::maxRows,     panelColumns<V>, multiply<V>, panelsAtOnce<V>,
+          packRows<V>, packColumns<V>, sumRows<V>};
 }
 
 }  // namespace

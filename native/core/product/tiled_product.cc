@@ -153,75 +153,119 @@ Blocks divide(const TileKernel<T>& kernel, int64_t rows, int64_t columns, int64_
   return blocks;
 }
 
+/// One thread's part in the product of a piece: the blocks that it is handed.
+template <typename T>
+class BlockMultiplier {
+ public:
+  /// `packed`: the columns of the piece.
+  BlockMultiplier(const TileKernel<T>& kernel, const TiledProduct<T>& product, const Piece& piece,
+                  const T* packed, const Blocks& blocks)
+      : kernel_(kernel),
+        product_(product),
+        piece_(piece),
+        packed_(packed),
+        blocks_(blocks),
+        sumLength_(sumLength(product.depth)),
+        panelStride_(kernel.rows * sumLength_ + TileKernel<T>::overrun),
+        widest_(kernel.panelsAtOnce(ceilDivide(product.rows, blocks.rowPanels))) {
+    static thread_local Scratch<T> scratch;
+    rows_ = scratch.reserve(ceilDivide(blocks.rowPanels, blocks.rowBlocks) * panelStride_);
+  }
+
+  void multiply(int64_t block) {
+    const auto rowBlock = block / blocks_.columnBlocks;
+    const auto columnBlock = block % blocks_.columnBlocks;
+    firstPanel_ = startOf(rowBlock, blocks_.rowBlocks, blocks_.rowPanels);
+    endPanel_ = startOf(rowBlock + 1, blocks_.rowBlocks, blocks_.rowPanels);
+    const auto first = startOf(columnBlock, blocks_.columnBlocks, blocks_.columnPanels);
+    const auto end = startOf(columnBlock + 1, blocks_.columnBlocks, blocks_.columnPanels);
+    // At least once: a product over nothing has to be written too.
+    int64_t k = 0;
+    do {
+      const auto depth = std::min(sumLength_, piece_.depth - k);
+      if (packedBlock_ != rowBlock || packedDepth_ != k) packRows(k, depth);
+      packedBlock_ = rowBlock;
+      packedDepth_ = k;
+      // Those who have other columns of these rows leave it to the first.
+      if (product_.rowSums != nullptr && first == 0 && piece_.firstColumn == 0) sumRows(k, depth);
+      for (int64_t panel = first; panel < end;) {
+        const auto left = end - panel;
+        const auto together = left >= 4 && widest_ >= 4 ? 4 : left >= 2 && widest_ >= 2 ? 2 : 1;
+        multiplyPanels(k, depth, panel * kernel_.columns, together * kernel_.columns);
+        panel += together;
+      }
+      k += sumLength_;
+    } while (k < piece_.depth);
+  }
+
+ private:
+  int64_t rowOf(int64_t panel) const { return startOf(panel, blocks_.rowPanels, product_.rows); }
+  int64_t rowsOf(int64_t panel) const { return rowOf(panel + 1) - rowOf(panel); }
+  T* packedRows(int64_t panel) const { return rows_ + (panel - firstPanel_) * panelStride_; }
+  bool startsAt(int64_t k) const { return piece_.firstDepth == 0 && k == 0; }
+
+  void packRows(int64_t k, int64_t depth) {
+    const auto steps = product_.a.rowStride == 1 ? packedSteps : std::max<int64_t>(1, depth);
+    for (int64_t step = 0; step < depth; step += steps) {
+      for (int64_t panel = firstPanel_; panel < endPanel_; ++panel) {
+        kernel_.packRows(partOf(product_.a, rowOf(panel), piece_.firstDepth + k + step),
+                         rowsOf(panel), std::min(steps, depth - step),
+                         packedRows(panel) + step * kernel_.rows);
+      }
+    }
+  }
+
+  void sumRows(int64_t k, int64_t depth) {
+    for (int64_t panel = firstPanel_; panel < endPanel_; ++panel) {
+      kernel_.sumRows(packedRows(panel), rowsOf(panel), depth, product_.rowSums + rowOf(panel),
+                      /*accumulates=*/!startsAt(k));
+    }
+  }
+
+  /// The tiles of all rows of the block and some neighboring panels of columns.
+  void multiplyPanels(int64_t k, int64_t depth, int64_t firstColumn, int64_t mostColumns) {
+    const bool completes = piece_.firstDepth + k + depth == product_.depth;
+    const auto columns = std::min(mostColumns, piece_.columns - firstColumn);
+    for (int64_t panel = firstPanel_; panel < endPanel_; ++panel) {
+      const auto row = rowOf(panel);
+      T* const c = product_.c + row * product_.cStride + piece_.firstColumn + firstColumn;
+      kernel_.multiply({packedRows(panel),
+                        packed_ + firstColumn * piece_.depth + k * kernel_.columns, c,
+                        kernel_.columns * piece_.depth, product_.cStride, depth, rowsOf(panel),
+                        columns, product_.accumulates || !startsAt(k)});
+      if (completes && product_.finish != nullptr) {
+        (*product_.finish)(
+            {c, product_.cStride, row, piece_.firstColumn + firstColumn, rowsOf(panel), columns});
+      }
+    }
+  }
+
+  const TileKernel<T>& kernel_;
+  const TiledProduct<T>& product_;
+  const Piece& piece_;
+  const T* packed_;
+  const Blocks& blocks_;
+  int64_t sumLength_;
+  int64_t panelStride_;
+  int64_t widest_;  // number of panels that the tallest row panel can take at once
+  T* rows_;
+  // Which rows are packed.
+  int64_t packedBlock_ = -1;
+  int64_t packedDepth_ = -1;
+  // Of the current block.
+  int64_t firstPanel_ = 0;
+  int64_t endPanel_ = 0;
+};
+
 template <typename T>
 void multiplyPiece(const TileKernel<T>& kernel, const TiledProduct<T>& product, const Piece& piece,
                    const T* packed, int64_t threads) {
   const auto blocks = divide(kernel, product.rows, piece.columns, threads);
-  const bool isFirst = piece.firstDepth == 0;
-  const bool isLast = piece.firstDepth + piece.depth == product.depth;
   std::atomic<int64_t> next{0};
   onThreads(threads, [&] {
-    static thread_local Scratch<T> scratch;
-    const auto length = sumLength(product.depth);
-    const auto panelStride = kernel.rows * length + TileKernel<T>::overrun;
-    T* const rowsPacked =
-        scratch.reserve(ceilDivide(blocks.rowPanels, blocks.rowBlocks) * panelStride);
-    // What the tallest row panel can take.
-    const auto widest = kernel.panelsAtOnce(ceilDivide(product.rows, blocks.rowPanels));
-    int64_t packedBlock = -1;
-    int64_t packedDepth = -1;
+    BlockMultiplier<T> multiplier(kernel, product, piece, packed, blocks);
     for (int64_t block; (block = next.fetch_add(1, std::memory_order_relaxed)) < blocks.count();) {
-      const auto rowBlock = block / blocks.columnBlocks;
-      const auto columnBlock = block % blocks.columnBlocks;
-      const auto firstPanel = startOf(rowBlock, blocks.rowBlocks, blocks.rowPanels);
-      const auto endPanel = startOf(rowBlock + 1, blocks.rowBlocks, blocks.rowPanels);
-      const auto firstColumn = startOf(columnBlock, blocks.columnBlocks, blocks.columnPanels);
-      const auto endColumn = startOf(columnBlock + 1, blocks.columnBlocks, blocks.columnPanels);
-      const auto rowOf = [&](int64_t panel) {
-        return startOf(panel, blocks.rowPanels, product.rows);
-      };
-      for (int64_t k = 0; k == 0 || k < piece.depth; k += length) {
-        const auto depth = std::min(length, piece.depth - k);
-        const bool completes = isLast && k + depth == piece.depth;
-        if (packedBlock != rowBlock || packedDepth != k) {
-          packedBlock = rowBlock;
-          packedDepth = k;
-          const auto steps = product.a.rowStride == 1 ? packedSteps : depth;
-          for (int64_t step = 0; step < depth; step += steps) {
-            for (int64_t panel = firstPanel; panel < endPanel; ++panel) {
-              const auto row = rowOf(panel);
-              kernel.packRows(partOf(product.a, row, piece.firstDepth + k + step),
-                              rowOf(panel + 1) - row, std::min(steps, depth - step),
-                              rowsPacked + (panel - firstPanel) * panelStride + step * kernel.rows);
-            }
-          }
-        }
-        for (int64_t column = firstColumn; column < endColumn;) {
-          const auto left = endColumn - column;
-          const auto together = left >= 4 && widest >= 4 ? 4 : left >= 2 && widest >= 2 ? 2 : 1;
-          const auto start = column * kernel.columns;
-          const auto columns = std::min(together * kernel.columns, piece.columns - start);
-          for (int64_t panel = firstPanel; panel < endPanel; ++panel) {
-            const auto row = rowOf(panel);
-            T* const c = product.c + row * product.cStride + piece.firstColumn + start;
-            const TileWork<T> work{rowsPacked + (panel - firstPanel) * panelStride,
-                                   packed + start * piece.depth + k * kernel.columns,
-                                   c,
-                                   kernel.columns * piece.depth,
-                                   product.cStride,
-                                   depth,
-                                   rowOf(panel + 1) - row,
-                                   columns,
-                                   product.accumulates || !isFirst || k > 0};
-            kernel.multiply(work);
-            if (completes && product.finish != nullptr) {
-              (*product.finish)(
-                  {c, product.cStride, row, piece.firstColumn + start, work.rows, columns});
-            }
-          }
-          column += together;
-        }
-      }
+      multiplier.multiply(block);
     }
   });
 }

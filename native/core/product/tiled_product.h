@@ -34,6 +34,7 @@ struct TiledProduct {
   int64_t cStride = 0;
   bool accumulates = false;  // c += a b
   const Finish<T>* finish = nullptr;
+  T* rowSums = nullptr;  // [rows], becomes the sums of the rows of a; not without columns
 };
 
 /// Computes it on all threads. The bits of an element depend on its row of a, its column of b and
