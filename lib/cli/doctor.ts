@@ -51,7 +51,7 @@ function describe(report: RuntimeReport): string {
       row('kernels', `${processor.capability}, ${processor.threads} threads`),
       row(
         'products',
-        `float32 by ${processor.float32Products}, bfloat16 as ${processor.bfloat16Products}`,
+        `float32 by ${processor.float32Products}; bfloat16 as ${processor.bfloat16Products}`,
       ),
       row('CUDA', `${cuda.opened ? 'opened' : 'not opened'}: ${cuda.reason}`),
       ...(cuda.kernelsProblem === null

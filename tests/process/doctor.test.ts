@@ -52,6 +52,10 @@ function systemWith(report: object): Changes {
   return { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(script)}` };
 }
 
+/** Own kernels where the processor has the instructions; by rows, where products go other ways. */
+const float32Products =
+  /^(own (AVX2|AVX-512) kernel((;( \w+)+|,) of (fewer than )?\d+( to \d+)? rows( or more)? by (MKL|oneDNN))*|MKL)$/;
+
 describe('torchformer doctor', () => {
   it('tells of a machine that can compute, in words, and that there is nothing to do', () => {
     const { status, output, errors } = runCommand(['doctor']);
@@ -80,8 +84,20 @@ describe('torchformer doctor', () => {
     });
     expect(report.devices[0]).toEqual({ device: 'cpu', works: true, problem: null });
     expect(report.processor.threads).toBeGreaterThan(0);
-    expect(report.processor.float32Products).not.toBe('');
+    expect(report.processor.float32Products).toMatch(float32Products);
     expect(report.cuda.reason).not.toBe('');
+  });
+
+  it('tells what multiplies matrices, by number of rows', () => {
+    const line = (changes: Changes): string | undefined =>
+      /^products +(.*)$/m.exec(runCommand(['doctor'], changes).output)?.[1];
+    const [float32, ...rest] = line({ TORCHFORMER_GEMM: null })!.split('; bfloat16 as ');
+    expect(float32).toMatch(/^float32 by /);
+    expect(float32!.replace('float32 by ', '')).toMatch(float32Products);
+    expect(rest.join()).toMatch(/^(rounded float32|bfloat16 instructions)$/);
+    expect(line({ TORCHFORMER_GEMM: 'mkl' })).toMatch(
+      /^float32 by MKL, set by TORCHFORMER_GEMM; bfloat16 as /,
+    );
   });
 
   it.runIf(process.platform === 'linux')('tells which glibc is there and which is needed', () => {

@@ -63,7 +63,10 @@ export interface RuntimeReport {
     readonly features: readonly string[];
     /** The kind of kernels that libtorch selected; null if it does not load. */
     readonly capability: string | null;
-    /** The library for float32 matrix products; null if libtorch does not load. */
+    /**
+     * What computes float32 matrix products, by number of rows, for people: `own AVX2 kernel; gradients
+     * of fewer than 64 rows by MKL`. Null if libtorch does not load.
+     */
     readonly float32Products: string | null;
     readonly bfloat16Products: string | null;
     /** Threads of one operation; null if libtorch does not load. */

@@ -7,15 +7,13 @@
 #include <optional>
 #include <string_view>
 
+#include "core/product/processor.h"
 #include "core/product/tile_kernel.h"
 #include "core/support/check.h"
 
 namespace torchformer::core {
 
 namespace {
-
-/// Numbers of tokens with a way of their own: fewer than the first of these, than the second, ...
-constexpr std::array<int64_t, 4> tokenClasses = {4, 16, 64, 256};
 
 using WaysByTokens = std::array<Way, tokenClasses.size() + 1>;
 
@@ -56,31 +54,8 @@ constexpr ProcessorWays table[] = {
 constexpr ProcessorWays others = {
     "other", {mkl, mkl, mkl, mkl, mkl}, {mkl, mkl, mkl, mkl, mkl}, {mkl, mkl, mkl, mkl, mkl}};
 
-struct Processor {
-  bool isAmd = false;
-  bool hasAvx2 = false;
-  bool hasAvx512 = false;
-  bool hasBfloat16 = false;
-};
-
-Processor examineProcessor() {
-  Processor processor;
-#if defined(__x86_64__)
-  __builtin_cpu_init();
-  processor.isAmd = __builtin_cpu_is("amd");
-  processor.hasAvx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-  // Zhaoxin and others that have the instructions count as Intel's.
-  processor.hasAvx512 = processor.hasAvx2 && __builtin_cpu_supports("avx512f") &&
-                        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
-  processor.hasBfloat16 = processor.hasAvx512 && __builtin_cpu_supports("avx512bf16");
-#endif
-  return processor;
-}
-
 const ProcessorWays& waysOf(const Processor& processor) {
-  if (!processor.hasAvx2) return others;
-  const std::string kind = std::string(processor.isAmd ? "AMD" : "Intel") + " with " +
-                           (processor.hasAvx512 ? "AVX-512" : "AVX2");
+  const std::string_view kind = processor.kind();
   for (const auto& ways : table) {
     if (kind == ways.kind) return ways;
   }
@@ -96,6 +71,53 @@ NamedWay ownWay(bool usesAvx512) {
   (void)usesAvx512;
   return {own};
 #endif
+}
+
+std::string nameOf(Way way, const std::string& ownName) {
+  return way == own ? ownName : way == oneDnn ? "oneDNN" : "MKL";
+}
+
+/// The way that is taken for a wish: oneDNN may be absent.
+Way available(Way way) { return way == oneDnn && !at::globalContext().hasMKLDNN() ? mkl : way; }
+
+/// For people: "fewer than 4 rows", "4 to 63 rows" or "64 rows or more".
+std::string describeRows(size_t firstClass, size_t lastClass) {
+  if (firstClass == 0) return "fewer than " + std::to_string(tokenClasses[lastClass]) + " rows";
+  const auto least = std::to_string(tokenClasses[firstClass - 1]);
+  if (lastClass == tokenClasses.size()) return least + " rows or more";
+  return least + " to " + std::to_string(tokenClasses[lastClass] - 1) + " rows";
+}
+
+/// For people, where products take another way than `usual`: "; gradients of fewer than 64 rows by
+/// MKL".
+std::string describeExceptions(const char* products, const WaysByTokens& ways, Way usual,
+                               const std::string& ownName) {
+  std::string text;
+  for (size_t first = 0, last; first < ways.size(); first = last + 1) {
+    const auto way = available(ways[first]);
+    last = first;
+    while (last + 1 < ways.size() && available(ways[last + 1]) == way) ++last;
+    if (way == usual) continue;
+    text += text.empty() ? std::string("; ") + products : std::string(",");
+    if (first > 0 || last < tokenClasses.size()) text += " of " + describeRows(first, last);
+    text += " by " + nameOf(way, ownName);
+  }
+  return text;
+}
+
+/// For people: "own AVX-512 kernel; gradients of fewer than 64 rows by MKL".
+std::string describe(const ProcessorWays& ways, const std::string& ownName) {
+  const auto usual = available(ways.forward.back());
+  const auto exceptions = [&](const char* products, const WaysByTokens& byTokens) {
+    return describeExceptions(products, byTokens, usual, ownName);
+  };
+  const auto forward = exceptions("forward products", ways.forward);
+  const auto text = nameOf(usual, ownName) + forward;
+  if (ways.inputGradient == ways.weightGradient) {
+    return text + exceptions("gradients", ways.inputGradient);
+  }
+  return text + exceptions("input gradients", ways.inputGradient) +
+         exceptions("weight gradients", ways.weightGradient);
 }
 
 struct Choice {
@@ -117,11 +139,10 @@ Choice choose() {
     if (named.way == own) choice.kernels = named;
   }
   const auto* kernel = choice.kernels.floatKernel;
-  if (kernel != nullptr) choice.names.instructions = kernel->name;
-  const bool isMkl = choice.always == mkl || kernel == nullptr;
-  choice.names.float32 = choice.always == oneDnn ? "oneDNN"
-                         : isMkl                 ? "MKL"
-                                                 : "own " + choice.names.instructions + " kernel";
+  const auto ownName = kernel == nullptr ? "MKL" : "own " + std::string(kernel->name) + " kernel";
+  choice.names.float32 = choice.always.has_value()
+                             ? nameOf(*choice.always, ownName) + ", set by TORCHFORMER_GEMM"
+                             : describe(choice.byShape, ownName);
   choice.names.bfloat16 = processor.hasBfloat16 ? "bfloat16 instructions" : "rounded float32";
   return choice;
 }
@@ -160,9 +181,9 @@ Way wayOf(ProductLayout layout, int64_t tokens, bool isDouble) {
                                                               : chosen.byShape.weightGradient;
   size_t index = 0;
   while (index < tokenClasses.size() && tokens >= tokenClasses[index]) ++index;
-  const auto way = ways[index];
+  const auto way = available(ways[index]);
   // oneDNN has no float64.
-  return way == oneDnn && (isDouble || !at::globalContext().hasMKLDNN()) ? mkl : way;
+  return way == oneDnn && isDouble ? mkl : way;
 }
 
 template <>

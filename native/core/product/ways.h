@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -35,10 +36,13 @@ enum class ProductLayout {
   weightGradient,  // g^T x
 };
 
+/// Numbers of tokens with a way of their own: fewer than the first of these, than the second, ...
+inline constexpr std::array<int64_t, 4> tokenClasses = {4, 16, 64, 256};
+
+/// For people.
 struct ProductWays {
-  std::string float32;       // for people: "own AVX-512 kernel", ...
-  std::string bfloat16;      // "bfloat16 instructions" or "rounded float32"
-  std::string instructions;  // of our own kernel: "AVX2", "AVX-512", or "" if it has none
+  std::string float32;   // "own AVX-512 kernel; gradients of fewer than 64 rows by MKL", ...
+  std::string bfloat16;  // "bfloat16 instructions" or "rounded float32"
 };
 
 /// The ways that products take on this processor. TORCHFORMER_GEMM=mkl|onednn|avx2|avx512 names one
