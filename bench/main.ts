@@ -11,6 +11,7 @@ import { describeMachine, examineMachine } from './machine.js';
 import { benchModules } from './modules.js';
 import { benchNative } from './native.js';
 import { parseOptions, type BenchOptions, type SuiteName } from './options.js';
+import { benchProducts } from './products/benchProducts.js';
 import { profileTraining } from './profile.js';
 import { failures, print, say } from './report.js';
 import { fetchTokenizer } from './tokenizerFile.js';
@@ -20,10 +21,14 @@ const suites: Record<SuiteName, (options: BenchOptions) => Promise<unknown>> = {
   train: benchTrain,
   modules: benchModules,
   native: benchNative,
+  products: benchProducts,
   bridge: benchBridge,
   load: benchLoad,
   learning: benchLearning,
 };
+
+/** Suites that need no Python. */
+const withoutPeers: readonly SuiteName[] = ['native', 'products'];
 
 // Without a handler a signal would end this process and leave the participant running.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
@@ -55,7 +60,8 @@ async function bench(args: readonly string[]): Promise<number> {
     results['profile'] = await profileTraining(options);
   } else {
     if (options.omitted !== undefined) print(options.omitted);
-    if (options.peers.length > 0) await checkPython(options.python);
+    const hasPeers = options.suites.some((name) => !withoutPeers.includes(name));
+    if (hasPeers && options.peers.length > 0) await checkPython(options.python);
     for (const name of options.suites) results[name] = await suites[name](options);
   }
   if (options.json !== undefined) {

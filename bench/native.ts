@@ -1,18 +1,9 @@
-/** Suite `native`: the ops in C++ without Node.js, the cost of a call there, and matrix products. */
-import { execFile } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
+/** Suite `native`: the ops in C++ without Node.js, and the cost of a call there. */
 import { runChild } from './child.js';
+import { buildNativeProgram, type Timing } from './nativeProgram.js';
 import type { BenchOptions } from './options.js';
-import { attempt, print, say } from './report.js';
-import { duration, ratio, significant, table } from './table.js';
-
-/** Seconds per call. */
-interface Timing {
-  readonly median: number;
-  /** If it is far below the median, other programs were running. */
-  readonly shortest: number;
-}
+import { attempt, print } from './report.js';
+import { duration, ratio, table } from './table.js';
 
 interface OpFigure {
   readonly op: string;
@@ -25,49 +16,25 @@ interface OpFigure {
   readonly difference: number;
 }
 
-interface ProductFigure {
-  readonly what: string;
-  /** Rows, inner size, columns. */
-  readonly shape: readonly [number, number, number];
-  readonly count: number;
-  readonly operations: number;
-  readonly mkl: Timing;
-  /** Undefined if libtorch has no oneDNN. */
-  readonly oneDnn?: Timing;
-}
-
 /** The JSON line of the program. */
 interface NativeResult {
   readonly calls: readonly { readonly way: string; readonly seconds: Timing }[];
   readonly ops: readonly OpFigure[];
-  readonly products: readonly ProductFigure[];
 }
-
-const root = fileURLToPath(new URL('../../', import.meta.url));
 
 /** Runs the suite. @returns the results for `--json` */
 export async function benchNative(options: BenchOptions): Promise<unknown> {
   const rounds = options.rounds ?? 15;
   const result = await attempt(`native, ${rounds} rounds`, async () => {
-    const program = await buildProgram();
-    return runChild<NativeResult>(program, [String(rounds), String(options.threads)]);
+    const program = await buildNativeProgram();
+    return runChild<NativeResult>(program, ['ops', String(rounds), String(options.threads)]);
   });
   if (result === null) return null;
   print('\n## native\n');
   print(`In C++ on libtorchformer_core, without Node.js; medians of ${rounds} rounds in turn`);
   showOps(result.ops);
   showCalls(result);
-  showProducts(result.products);
   return result;
-}
-
-/** The target is not part of the default build, which `npm run bench` has already configured. */
-async function buildProgram(): Promise<string> {
-  say('building build/bench/native');
-  await promisify(execFile)('cmake', ['--build', 'build-native', '--target', 'bench_native'], {
-    cwd: root,
-  });
-  return fileURLToPath(new URL('native', import.meta.url));
 }
 
 function showOps(figures: readonly OpFigure[]): void {
@@ -92,24 +59,4 @@ function showCalls({ calls }: NativeResult): void {
       calls.map(({ way, seconds }) => [way, duration(seconds.median), duration(seconds.shortest)]),
     ),
   );
-}
-
-function showProducts(figures: readonly ProductFigure[]): void {
-  print('\nMatrix products in float32; rates from the shortest times\n');
-  const rate = (operations: number, seconds: Timing | undefined): string[] =>
-    seconds === undefined
-      ? ['-', '-', '-']
-      : [
-          duration(seconds.median),
-          duration(seconds.shortest),
-          significant(operations / seconds.shortest / 1e9),
-        ];
-  const rows = figures.map(({ what, shape, count, operations, mkl, oneDnn }) => [
-    what,
-    `${count > 1 ? `${count} x ` : ''}${shape.join('x')}`,
-    ...rate(operations, mkl),
-    ...rate(operations, oneDnn),
-  ]);
-  const times = (library: string): string[] => [library, 'shortest', 'GFLOP/s'];
-  print(table(['product', 'shape', ...times('MKL'), ...times('oneDNN')], rows));
 }

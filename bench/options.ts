@@ -5,7 +5,15 @@ import { fileURLToPath } from 'node:url';
 import { instructionSets } from './machine.js';
 import { sizeNames, type SizeName } from './sizes.js';
 
-export const suiteNames = ['train', 'modules', 'native', 'bridge', 'load', 'learning'] as const;
+export const suiteNames = [
+  'train',
+  'modules',
+  'native',
+  'products',
+  'bridge',
+  'load',
+  'learning',
+] as const;
 export type SuiteName = (typeof suiteNames)[number];
 
 export const trainPeers = ['tuned-fp32', 'compiled-fp32', 'seed', 'tuned'] as const;
@@ -58,10 +66,12 @@ export function parseOptions(args: readonly string[]): BenchOptions {
   const program = new Command('npm run bench --')
     .description('Measures torchformer and its peers in turn, in one run on the same data.')
     .argument('[suites...]', `suites to run: ${suiteNames.join(', ')} (default: all)`)
-    .option('--sizes <names>', `sizes for train: ${sizeNames.join(',')}`, among(sizeNames), [
-      'small',
-      'base',
-    ])
+    .option(
+      '--sizes <names>',
+      `sizes for train and products: ${sizeNames.join(',')}`,
+      among(sizeNames),
+      ['small', 'base'],
+    )
     .option(
       '--dtype <names>',
       `dtypes of our training: ${trainDTypes.join(',')}`,

@@ -1,15 +1,18 @@
-// The parts of the program; each prints a JSON array of its results.
+// The parts of the program; each prints JSON.
 #pragma once
+
+#include <string>
+#include <vector>
 
 namespace torchformer::bench {
 
-// Each op, forward and backward, compared with the plain ops that it replaces.
+// Each op, forward and backward, compared with the plain ops that it replaces: an array.
 void printOps(int rounds);
 
-// The dispatcher's time for one small op: a lower bound for any bridge.
+// The dispatcher's time for one small op, an array: a lower bound for any bridge.
 void printCalls(int rounds);
 
-// Matrix products of a training step in both libraries.
-void printProducts(int rounds);
+// Matrix products, given as LAYOUT:TOKENSxINPUTxOUTPUT, by every way, and the peak: an object.
+void printProducts(int rounds, const std::vector<std::string>& shapes);
 
 }  // namespace torchformer::bench

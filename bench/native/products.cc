@@ -1,73 +1,166 @@
+// The products of linear layers by every way that this machine has, beside the processor's peak.
 #include <ATen/Context.h>
 #include <ATen/Functions.h>
+#include <ATen/TensorOperators.h>
+#include <c10/core/GradMode.h>
 
 #include <cstdio>
+#include <cstdlib>
+#include <stdexcept>
 
+#include "core/product/processor.h"
+#include "core/product/ways.h"
 #include "op_call.h"
 #include "parts.h"
+#include "peak.h"
 #include "timing.h"
 
 namespace torchformer::bench {
 namespace {
 
-struct Product {
-  const char* what;
-  int64_t rows, inner, columns;
-  // Products of this shape that run one after another.
-  int count;
+// A product over `tokens` rows of activations with a weight [output, input].
+struct Shape {
+  std::string layout;
+  int64_t tokens, input, output;
 };
 
-// About as many rows as 50 sentences have tokens, rounded up to a multiple of 32.
-constexpr Product kProducts[] = {
-    {"attention, one of Q, K, V", 800, 512, 512, 1},
-    {"Q, K and V one by one", 800, 512, 512, 3},
-    {"Q, K and V as one", 800, 512, 1536, 1},
-    {"feed-forward, first", 800, 512, 2048, 1},
-    {"feed-forward, second", 800, 2048, 512, 1},
-    {"generator, V 8,000", 800, 512, 8000, 1},
-    {"its gradient of the input", 800, 8000, 512, 1},
-    {"its gradient of the weight", 8000, 800, 512, 1},
-    {"generator, V 151,643, 256 rows", 256, 512, 151643, 1},
+Shape parseShape(const std::string& text) {
+  Shape shape;
+  char layout[32];
+  if (std::sscanf(text.c_str(), "%31[a-zA-Z]:%ldx%ldx%ld", layout, &shape.tokens, &shape.input,
+                  &shape.output) != 4) {
+    throw std::invalid_argument("a product must be LAYOUT:TOKENSxINPUTxOUTPUT, got " + text);
+  }
+  shape.layout = layout;
+  return shape;
+}
+
+// The factors a and b of a shape, stored as a linear layer stores them.
+struct Factors {
+  at::Tensor a, b;
+  at::Tensor weight;  // of forward products
 };
 
-// The entry point to oneDNN's float32 products, which takes the second matrix transposed.
-at::Tensor oneDnnProduct(const at::Tensor& a, const at::Tensor& weight) {
-  return callOp("mkldnn::_linear_pointwise",
-                {a, weight, c10::IValue(), "none", c10::List<std::optional<at::Scalar>>(), ""})[0]
-      .toTensor();
+Factors makeFactors(const Shape& shape) {
+  const at::Tensor weight = at::randn({shape.output, shape.input});
+  const at::Tensor rows = at::randn({shape.tokens, shape.input});
+  const at::Tensor upstream = at::randn({shape.tokens, shape.output});
+  if (shape.layout == "forward") return {rows, weight.t(), weight};
+  if (shape.layout == "inputGradient") return {upstream, weight, {}};
+  if (shape.layout == "weightGradient") return {upstream.t(), rows, {}};
+  throw std::invalid_argument(
+      "the layout of a product must be forward, inputGradient or weightGradient, got " +
+      shape.layout);
+}
+
+// Fewer rows than this keep the weight packed outside of training.
+constexpr int64_t kRowsWithPackedWeight = 256;
+
+// Names for `multiply`; "" is the choice of the package.
+std::vector<std::string> findWays(const core::Processor& processor) {
+  std::vector<std::string> ways = {"", "mkl"};
+  if (at::globalContext().hasMKLDNN()) ways.emplace_back("onednn");
+  if (processor.hasAvx2) ways.emplace_back("avx2");
+  if (processor.hasAvx512) ways.emplace_back("avx512");
+  return ways;
+}
+
+// Whether the package multiplies by a library only: then no weight is kept packed.
+bool isLibraryForced() {
+  const char* const wish = std::getenv("TORCHFORMER_GEMM");
+  const std::string way = wish == nullptr ? "" : wish;
+  return way == "mkl" || way == "onednn";
+}
+
+struct Candidate {
+  std::string name;
+  std::function<at::Tensor()> multiply;
+};
+
+std::vector<Candidate> makeCandidates(const Factors& factors, const std::vector<std::string>& ways,
+                                      bool mayPack) {
+  std::vector<Candidate> candidates;
+  for (const std::string& way : ways) {
+    candidates.push_back(
+        {way.empty() ? "choice" : way, [=] {
+           return callOp("torchformer_device::multiply", {factors.a, factors.b, way})[0].toTensor();
+         }});
+  }
+  if (mayPack && factors.weight.defined() && factors.a.size(0) < kRowsWithPackedWeight) {
+    candidates.push_back(
+        {"packed",
+         [=] { return callOp("torchformer::linear", {factors.a, factors.weight})[0].toTensor(); }});
+  }
+  return candidates;
+}
+
+void printProduct(const Shape& shape, const std::vector<Candidate>& candidates,
+                  const at::Tensor& exact, int rounds) {
+  const double size = exact.abs().max().item<double>();
+  std::vector<double> differences;
+  std::vector<Work> works;
+  for (const Candidate& candidate : candidates) {
+    const double difference = (candidate.multiply() - exact).abs().max().item<double>();
+    differences.push_back(difference / size);
+    works.push_back([&] { candidate.multiply(); });
+  }
+  const std::vector<Timing> timings = timingsOf(works, rounds);
+  std::printf("{\"layout\":\"%s\",\"tokens\":%ld,\"input\":%ld,\"output\":%ld,\"ways\":{",
+              shape.layout.c_str(), shape.tokens, shape.input, shape.output);
+  for (size_t i = 0; i < candidates.size(); i++) {
+    std::printf("%s\"%s\":{", i == 0 ? "" : ",", candidates[i].name.c_str());
+    printTiming("seconds", timings[i]);
+    std::printf(",\"difference\":%.3g}", differences[i]);
+  }
+  std::printf("}}");
+}
+
+struct Peaks {
+  double avx2, avx512;
+};
+
+Peaks measurePeaks(const core::Processor& processor) {
+  return {processor.hasAvx2 ? peakOf(Vectors::avx2) : 0,
+          processor.hasAvx512 ? peakOf(Vectors::avx512) : 0};
+}
+
+void printPeaks(const Peaks& before, const Peaks& after) {
+  std::printf("[");
+  if (before.avx2 > 0) {
+    std::printf("{\"instructions\":\"AVX2\",\"before\":%.4g,\"after\":%.4g}", before.avx2,
+                after.avx2);
+  }
+  if (before.avx512 > 0) {
+    std::printf(",{\"instructions\":\"AVX-512\",\"before\":%.4g,\"after\":%.4g}", before.avx512,
+                after.avx512);
+  }
+  std::printf("]");
 }
 
 }  // namespace
 
-void printProducts(int rounds) {
+void printProducts(int rounds, const std::vector<std::string>& shapes) {
   const at::NoGradGuard noGrad;
+  const auto processor = core::examineProcessor();
+  std::printf("{\"kind\":\"%s\",\"tokenClasses\":", processor.kind());
+  for (size_t i = 0; i < core::tokenClasses.size(); i++) {
+    std::printf("%s%ld", i == 0 ? "[" : ",", core::tokenClasses[i]);
+  }
+  std::printf("],\"products\":");
+  const bool mayPack = processor.hasAvx2 && !isLibraryForced();
+  const Peaks before = measurePeaks(processor);
   bool first = true;
-  for (const Product& product : kProducts) {
-    const at::Tensor a = at::randn({product.rows, product.inner});
-    const at::Tensor weight = at::randn({product.columns, product.inner});
-    const auto repeated = [&](auto multiply) {
-      return [&, multiply] {
-        for (int i = 0; i < product.count; i++) multiply();
-      };
-    };
-    std::vector<Work> works = {repeated([&] { at::mm(a, weight.t()); })};
-    const bool hasOneDnn = at::globalContext().hasMKLDNN();
-    if (hasOneDnn) works.push_back(repeated([&] { oneDnnProduct(a, weight); }));
-    const std::vector<Timing> timings = timingsOf(works, rounds);
-    const double work = 2.0 * static_cast<double>(product.rows * product.inner) *
-                        static_cast<double>(product.columns * product.count);
-    std::printf("%s{\"what\":\"%s\",\"shape\":[%ld,%ld,%ld],\"count\":%d,\"operations\":%.6g,",
-                first ? "[" : ",", product.what, product.rows, product.inner, product.columns,
-                product.count, work);
-    printTiming("mkl", timings[0]);
-    if (hasOneDnn) {
-      std::printf(",");
-      printTiming("oneDnn", timings[1]);
-    }
-    std::printf("}");
+  for (const std::string& text : shapes) {
+    const Shape shape = parseShape(text);
+    const Factors factors = makeFactors(shape);
+    std::printf("%s", first ? "[" : ",");
+    printProduct(shape, makeCandidates(factors, findWays(processor), mayPack),
+                 at::mm(factors.a.to(at::kDouble), factors.b.to(at::kDouble)), rounds);
     first = false;
   }
-  std::printf("]");
+  std::printf("],\"peaks\":");
+  printPeaks(before, measurePeaks(processor));
+  std::printf("}\n");
 }
 
 }  // namespace torchformer::bench
