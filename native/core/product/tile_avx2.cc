@@ -35,9 +35,6 @@ struct Avx2Float {
   static void storeFirst(float* p, Register x, int64_t count) {
     _mm256_maskstore_ps(p, first(count), x);
   }
-  static void prefetch(const float* p) {
-    _mm_prefetch(reinterpret_cast<const char*>(p), _MM_HINT_T0);
-  }
   static void transpose(Register* block) {
     Register pairs[8];
 #pragma GCC unroll 4
@@ -84,9 +81,6 @@ struct Avx2Double {
   }
   static void storeFirst(double* p, Register x, int64_t count) {
     _mm256_maskstore_pd(p, first(count), x);
-  }
-  static void prefetch(const double* p) {
-    _mm_prefetch(reinterpret_cast<const char*>(p), _MM_HINT_T0);
   }
   static void transpose(Register* block) {
     const Register low0 = _mm256_unpacklo_pd(block[0], block[1]);

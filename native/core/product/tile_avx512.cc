@@ -30,10 +30,6 @@ struct Avx512Float {
   static void storeFirst(float* p, Register x, int64_t count) {
     _mm512_mask_storeu_ps(p, first(count), x);
   }
-  static void prefetch(const float* p) {
-    _mm_prefetch(reinterpret_cast<const char*>(p), _MM_HINT_T0);
-    _mm_prefetch(reinterpret_cast<const char*>(p + 16), _MM_HINT_T0);
-  }
   static void transpose(Register* block) {
     Register pairs[16];
 #pragma GCC unroll 8
@@ -93,10 +89,6 @@ struct Avx512Double {
   }
   static void storeFirst(double* p, Register x, int64_t count) {
     _mm512_mask_storeu_pd(p, first(count), x);
-  }
-  static void prefetch(const double* p) {
-    _mm_prefetch(reinterpret_cast<const char*>(p), _MM_HINT_T0);
-    _mm_prefetch(reinterpret_cast<const char*>(p + 8), _MM_HINT_T0);
   }
   static void transpose(Register* block) {
     Register pairs[8];

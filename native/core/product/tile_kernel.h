@@ -39,6 +39,10 @@ struct TileWork {
   int64_t rows;     // at most TileKernel::rows
   int64_t columns;  // at most TileKernel::panelsAtOnce(rows) panels; the last may be incomplete
   bool accumulates;
+  // The part of the next panel of b that this tile fetches into the second cache, `nextStep` bytes
+  // for each step of the depth.
+  const T* next;
+  int64_t nextStep;
 };
 
 template <typename T>

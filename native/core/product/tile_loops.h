@@ -8,7 +8,6 @@
 //   loadFirst(p, n), storeFirst(p, x, n): the first n elements, 0 <= n <= width; others are not
 //   touched, and read as zero
 //   transpose(block): `width` vectors as rows of a square, in place
-//   prefetch(p): the memory that one row of a panel of b takes
 //   maxRows: of a tile; maxSums: how many registers may hold sums
 // All names are in an anonymous namespace: each kernel file has its own copy, compiled for its
 // instructions.
@@ -16,14 +15,21 @@
 namespace torchformer::core {
 namespace {
 
-/// How many steps of k ahead a panel of b is fetched into the first cache.
-constexpr int64_t prefetchDistance = 16;
-
 /// Vectors in a row of a panel of b.
 constexpr int vectorsOfPanel = 2;
 
 template <typename V>
 constexpr int64_t panelColumns = vectorsOfPanel * V::width;
+
+/// Into the first cache, or into the second; never a fault, whatever the address.
+template <typename T>
+void prefetchSoon(const T* address) {
+  __builtin_prefetch(address, 0, 3);
+}
+template <typename T>
+void prefetchLater(const T* address) {
+  __builtin_prefetch(address, 0, 2);
+}
 
 template <typename V, int Rows, int Panels>
 void multiplyTile(const TileWork<typename V::Element>& work, int64_t panelRows) {
@@ -36,6 +42,13 @@ void multiplyTile(const TileWork<typename V::Element>& work, int64_t panelRows) 
 #pragma GCC unroll 16
     for (int v = 0; v < vectors; ++v) sums[r][v] = V::zero();
   }
+  // The tile is written at the end, when waiting for memory would keep the multipliers idle.
+#pragma GCC unroll 16
+  for (int r = 0; r < Rows; ++r) {
+#pragma GCC unroll 16
+    for (int v = 0; v < vectors; ++v) prefetchSoon(work.c + r * work.cStride + v * V::width);
+  }
+  const auto* next = reinterpret_cast<const char*>(work.next);
   const T* a = work.a;
   const T* b = work.b;
   const int64_t panelStride = work.bPanelStride;
@@ -46,7 +59,7 @@ void multiplyTile(const TileWork<typename V::Element>& work, int64_t panelRows) 
       columns[v] =
           V::load(b + (v / vectorsOfPanel) * panelStride + (v % vectorsOfPanel) * V::width);
     }
-    if constexpr (Panels == 1) V::prefetch(b + prefetchDistance * panelColumns<V>);
+    if constexpr (Panels == 1) prefetchLater(next + k * work.nextStep);
 #pragma GCC unroll 16
     for (int r = 0; r < Rows; ++r) {
       const Register x = V::broadcast(a + r);

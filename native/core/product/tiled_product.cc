@@ -226,13 +226,17 @@ class BlockMultiplier {
   void multiplyPanels(int64_t k, int64_t depth, int64_t firstColumn, int64_t mostColumns) {
     const bool completes = piece_.firstDepth + k + depth == product_.depth;
     const auto columns = std::min(mostColumns, piece_.columns - firstColumn);
+    const auto bPanelStride = kernel_.columns * piece_.depth;
+    const T* const b = packed_ + firstColumn * piece_.depth + k * kernel_.columns;
+    // The tiles of this panel share the fetching of the next one.
+    const auto share = kernel_.columns * depth / (endPanel_ - firstPanel_);
+    const auto nextStep = share * static_cast<int64_t>(sizeof(T)) / std::max<int64_t>(1, depth);
     for (int64_t panel = firstPanel_; panel < endPanel_; ++panel) {
       const auto row = rowOf(panel);
       T* const c = product_.c + row * product_.cStride + piece_.firstColumn + firstColumn;
-      kernel_.multiply({packedRows(panel),
-                        packed_ + firstColumn * piece_.depth + k * kernel_.columns, c,
-                        kernel_.columns * piece_.depth, product_.cStride, depth, rowsOf(panel),
-                        columns, product_.accumulates || !startsAt(k)});
+      kernel_.multiply({packedRows(panel), b, c, bPanelStride, product_.cStride, depth,
+                        rowsOf(panel), columns, product_.accumulates || !startsAt(k),
+                        b + bPanelStride + (panel - firstPanel_) * share, nextStep});
       if (completes && product_.finish != nullptr) {
         (*product_.finish)(
             {c, product_.cStride, row, piece_.firstColumn + firstColumn, rowsOf(panel), columns});
