@@ -13,10 +13,11 @@
 #include <tuple>
 
 #include "core/device/device_op.h"
-#include "core/device/dropout.h"
+#include "core/loops/dropout.h"
 #include "core/loops/norm.h"
 #include "core/support/optional.h"
 #include "core/support/precision.h"
+#include "core/support/seed.h"
 
 namespace torchformer::core {
 
@@ -77,26 +78,30 @@ Three backwardCpu(const at::Tensor& gradOutput, const at::Tensor& input, const a
                   double eps, bool sampleStd, bool epsOutside, bool centred, bool wantsInput,
                   bool) {
   // The loops compute the gradients of scale and shift at no extra cost.
-  auto found =
+  const auto added = gradSum.has_value() ? widened(*gradSum) : at::Tensor();
+  const auto found =
       normRowsBackward(widened(gradOutput).to(mean.scalar_type()), widened(input), widened(scale),
-                       mean, std, {eps, sampleStd, epsOutside, centred}, wantsInput);
-  if (wantsInput) {
-    if (gradSum.has_value()) found.input.add_(*gradSum);
-    found.input = found.input.to(input.scalar_type());
-  }
-  return {found.input, found.scale, found.shift};
+                       mean, std, added, {eps, sampleStd, epsOutside, centred}, wantsInput);
+  return {narrowed(found.input, input), found.scale, found.shift};
 }
 
 Four sumForwardCpu(const at::Tensor& input, double p, int64_t seed, const OptionalTensor& slot,
                    const at::Tensor& residual, const at::Tensor& scale, const OptionalTensor& shift,
                    double eps, bool sampleStd, bool epsOutside, bool centred,
                    at::ScalarType outputType) {
-  const Seed givenSeed{seed, orNone(slot)};
-  const auto sum =
-      p == 0.0 ? residual.add(input) : drop(input, p, givenSeed, residual, residual.scalar_type());
-  const auto [output, mean, std] =
-      forwardCpu(sum, scale, shift, eps, sampleStd, epsOutside, centred, outputType);
-  return {sum, output, mean, std};
+  const RowsDropout dropout{p, p > 0.0 ? seedOf(seed, slot) : 0};
+  // The norm is that of the sum as it is stored: rounded in the residual's type.
+  if (isHalf(residual)) {
+    const auto sum = p > 0.0 ? dropRows(widened(input), p, dropout.seed, widened(residual))
+                                   .to(residual.scalar_type())
+                             : residual.add(input);
+    const auto [output, mean, std] =
+        forwardCpu(sum, scale, shift, eps, sampleStd, epsOutside, centred, outputType);
+    return {sum, output, mean, std};
+  }
+  const auto found = sumNormRows(widened(input).to(residual.scalar_type()), dropout, residual,
+                                 scale, orNone(shift), {eps, sampleStd, epsOutside, centred});
+  return {found.sum, found.norm.output.to(outputType), found.norm.mean, found.norm.std};
 }
 
 Four sumBackwardCpu(const at::Tensor& gradOutput, const OptionalTensor& gradSum,
@@ -104,13 +109,19 @@ Four sumBackwardCpu(const at::Tensor& gradOutput, const OptionalTensor& gradSum,
                     at::ScalarType inputType, const at::Tensor& scale, const at::Tensor& mean,
                     const at::Tensor& std, double eps, bool sampleStd, bool epsOutside,
                     bool centred, bool wantsParameters) {
-  const auto [gradient, gradScale, gradShift] =
-      backwardCpu(gradOutput, sum, scale, mean, std, gradSum, eps, sampleStd, epsOutside, centred,
-                  /*wantsInput=*/true, wantsParameters);
-  const Seed givenSeed{seed, orNone(slot)};
-  const auto dropped =
-      p == 0.0 ? gradient.to(inputType) : drop(gradient, p, givenSeed, {}, inputType);
-  return {dropped, gradient, gradScale, gradShift};
+  const RowsDropout dropout{p, p > 0.0 ? seedOf(seed, slot) : 0};
+  // The dropout is that of the gradient as it is returned.
+  if (isHalf(sum)) {
+    const auto [gradient, gradScale, gradShift] =
+        backwardCpu(gradOutput, sum, scale, mean, std, gradSum, eps, sampleStd, epsOutside, centred,
+                    /*wantsInput=*/true, wantsParameters);
+    const auto dropped = p > 0.0 ? dropRows(widened(gradient), p, dropout.seed) : gradient;
+    return {dropped.to(inputType), gradient, gradScale, gradShift};
+  }
+  const auto found =
+      sumNormRowsBackward(widened(gradOutput).to(sum.scalar_type()), orNone(gradSum), sum, dropout,
+                          scale, mean, std, {eps, sampleStd, epsOutside, centred});
+  return {found.dropped.to(inputType), found.norm.input, found.norm.scale, found.norm.shift};
 }
 
 // ---- shapes -----------------------------------------------------------------------------------

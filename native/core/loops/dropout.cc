@@ -48,28 +48,31 @@ void dropAndAddRow(const double* input, const double* residual, double* output, 
 }
 
 template <typename T>
+TF_INLINE void addLoop(const T* input, const T* residual, T* output, int64_t columns) {
+#pragma omp simd
+  for (int64_t i = 0; i < columns; ++i) output[i] = residual[i] + input[i];
+}
+
+TF_VECTORIZED void sumRow(const float* input, const float* residual, float* output,
+                          int64_t columns) {
+  addLoop(input, residual, output, columns);
+}
+
+void sumRow(const double* input, const double* residual, double* output, int64_t columns) {
+  addLoop(input, residual, output, columns);
+}
+
+template <typename T>
 void dropAll(const at::Tensor& input, const at::Tensor& residual, const at::Tensor& output,
              double p, uint64_t seed) {
   const auto rows = rowSizes(input);
   const auto* in = input.const_data_ptr<T>();
   const auto* added = residual.defined() ? residual.const_data_ptr<T>() : nullptr;
   auto* out = output.mutable_data_ptr<T>();
-  const auto threshold = dropThreshold(p);
-  const auto scale = static_cast<T>(survivorScale(p));
+  const RowDropper<T> drop(p, seed, rows.columns);
   forEachRow(rows, [&](int64_t row) {
     const auto start = row * rows.columns;
-    const RowDropout dropout(seed, static_cast<uint64_t>(row), threshold);
-    if (p >= 1.0) {
-      // Not 0 * input, because the input may be infinite.
-      if (added == nullptr)
-        std::fill(out + start, out + start + rows.columns, T(0));
-      else
-        std::copy(added + start, added + start + rows.columns, out + start);
-    } else if (added == nullptr) {
-      dropRow(in + start, out + start, rows.columns, dropout, scale);
-    } else {
-      dropAndAddRow(in + start, added + start, out + start, rows.columns, dropout, scale);
-    }
+    drop(row, in + start, added == nullptr ? nullptr : added + start, out + start);
   });
 }
 
@@ -84,6 +87,36 @@ void dropRow(const double* input, double* output, int64_t columns, const RowDrop
              double scale) {
   dropLoop(input, output, columns, dropout, scale);
 }
+
+template <typename T>
+RowDropper<T>::RowDropper(double p, uint64_t seed, int64_t columns)
+    : p_(p),
+      seed_(seed),
+      columns_(columns),
+      threshold_(dropThreshold(p)),
+      scale_(static_cast<T>(survivorScale(p))) {}
+
+template <typename T>
+void RowDropper<T>::operator()(int64_t row, const T* input, const T* residual, T* output) const {
+  if (p_ >= 1.0) {
+    // Not 0 * input, because the input may be infinite.
+    if (residual == nullptr)
+      std::fill(output, output + columns_, T(0));
+    else
+      std::copy(residual, residual + columns_, output);
+  } else if (p_ <= 0.0 && residual != nullptr) {
+    sumRow(input, residual, output, columns_);
+  } else {
+    const RowDropout dropout(seed_, static_cast<uint64_t>(row), threshold_);
+    if (residual == nullptr)
+      dropRow(input, output, columns_, dropout, scale_);
+    else
+      dropAndAddRow(input, residual, output, columns_, dropout, scale_);
+  }
+}
+
+template class RowDropper<float>;
+template class RowDropper<double>;
 
 void keepMask(const at::Tensor& kept, double p, uint64_t seed) {
   const auto rows = rowSizes(kept);
