@@ -119,7 +119,9 @@ export class Adam extends Optimizer<AdamSettings> {
       // A dense step changes rows that had no sparse gradient.
       this.#forgetTouched(update.parameter);
       const kind = `${update.parameter.dtype} ${update.parameter.device}`;
-      batches.set(kind, [...(batches.get(kind) ?? []), update]);
+      const batch = batches.get(kind);
+      if (batch === undefined) batches.set(kind, [update]);
+      else batch.push(update);
     }
     const scaling = this.#scaling;
     const denseJobs = [...batches.values()].flatMap((batch) => {

@@ -1,5 +1,5 @@
 import { noGrad } from '../tensor/autograd.js';
-import { stack } from '../tensor/create.js';
+import { cat, stack } from '../tensor/create.js';
 import { callTensor, callTensors } from '../tensor/dispatch.js';
 import { tidy } from '../tensor/scope.js';
 import type { Tensor } from '../tensor/tensor.js';
@@ -29,16 +29,13 @@ export function gradientNorm(gradients: readonly Tensor[], normType: number): Te
     noGrad(() => {
       const device = (gradients[0] as Tensor).device;
       // Squares of half-precision numbers overflow easily.
-      const norms = [...byKind(gradients).values()].flatMap((group) =>
-        callTensors(
-          'aten::_foreach_norm.Scalar',
-          group,
-          normType,
-          accumulationType(group[0] as Tensor),
-        ),
-      );
-      const together = stack(norms.map((norm) => norm.to({ dtype: 'float64', device })));
-      return callTensor('aten::linalg_vector_norm', together, normType);
+      const norms = [...byKind(gradients).values()].map((group) => {
+        const type = accumulationType(group[0] as Tensor);
+        const found = callTensors('aten::_foreach_norm.Scalar', group, normType, type);
+        // Converted together: a model has hundreds of parameters.
+        return stack(found).to({ dtype: 'float64', device });
+      });
+      return callTensor('aten::linalg_vector_norm', cat(norms), normType);
     }),
   );
 }
