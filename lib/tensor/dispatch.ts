@@ -10,7 +10,7 @@ import type { AtenOps, TorchformerOps } from './generated/opTypes.js';
 import type { BoundOp, NativeAddon } from './native.js';
 import { callBound, shareCallFrame } from './callFrame.js';
 import { namingDevices } from './mixedDevices.js';
-import { makeTensor, slotOf, useFreeSlot } from './slot.js';
+import { makeTensor, slotOf, useSlots } from './slot.js';
 import type { Tensor } from './tensor.js';
 
 /** A number that becomes a floating-point Scalar even if its value is an integer. */
@@ -64,7 +64,10 @@ export function native(): NativeAddon {
       captureContext,
     });
     shareCallFrame(frame, (text) => loaded.frameString(text));
-    useFreeSlot((slot) => loaded.freeSlot(slot));
+    useSlots(
+      (slot) => loaded.freeSlot(slot),
+      () => loaded.reportMemory(),
+    );
     // On process.exit and after an uncaught error, libtorch's static objects are destroyed while the
     // native thread may still use them, so it must end first. Signals end the process at once and
     // need no handler.

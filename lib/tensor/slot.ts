@@ -16,10 +16,12 @@ let nextSlot = noSlot;
 
 // Native code is loaded on first use; before that, there is nothing to free.
 let freeSlot: (slot: number) => void = () => undefined;
+let reportMemory: () => void = () => undefined;
 
-/** Sets the native function that frees the tensor of a slot. @internal */
-export function useFreeSlot(free: (slot: number) => void): void {
+/** Sets the native functions that free the tensor of a slot and report memory. @internal */
+export function useSlots(free: (slot: number) => void, report: () => void): void {
   freeSlot = free;
+  reportMemory = report;
 }
 
 /** The slot of a Tensor, 0 if it has been disposed of, -1 for any other value. @internal */
@@ -71,7 +73,7 @@ const collector = new FinalizationRegistry<number>((slot) => freeSlot(slot));
 // Recently created objects. Registering an object takes a fifth of the time of a small op, most
 // tensors are disposed of within the tick that created them, and the collector frees none before its
 // end. So only objects that still exist at the end of the tick, or when the list is full, are
-// registered.
+// registered, and their memory is reported then.
 const recent: SlotHolder[] = [];
 const maxRecent = 1024;
 let willRegister = false;
@@ -79,6 +81,7 @@ let willRegister = false;
 function registerRecent(): void {
   for (const holder of recent) collect(holder);
   recent.length = 0;
+  reportMemory();
 }
 
 let newTensor = (): Tensor => {

@@ -155,7 +155,7 @@ torch::jit::Stack makeStack(const BoundOp& op, Environment& environment,
 // For a Tensor that an op has written to, and that may have been disposed of in the meantime.
 void updateSlot(Environment& environment, const Napi::Value& value) {
   TensorSlot* slot = slotOf(environment, value);
-  if (slot != nullptr && !slot->isFree()) updateReport(environment, *slot);
+  if (slot != nullptr && !slot->isFree()) updateStorage(environment, *slot);
 }
 
 Napi::Value makeResults(const BoundOp& op, Environment& environment, const ArgumentValues& values,

@@ -71,7 +71,9 @@ struct Environment {
   std::vector<c10::IValue> frameStrings;
   torch::jit::Stack spareStack;
   // Keyed by their addresses.
-  std::unordered_map<const void*, ReportedStorage> reportedStorages;
+  std::unordered_map<const void*, CountedStorage> countedStorages;
+  // The sum of these storages, and what the garbage collector knows of it.
+  int64_t storageBytes = 0;
   int64_t reportedBytes = 0;
   at::Generator generator;
   int threadCount;

@@ -11,6 +11,7 @@
 
 #include "environment.h"
 #include "errors.h"
+#include "tensor_handle.h"
 
 namespace torchformer::bind {
 namespace {
@@ -64,6 +65,11 @@ Napi::Value reportedBytes(const Napi::CallbackInfo& info) {
                            static_cast<double>(Environment::of(info.Env()).reportedBytes));
 }
 
+Napi::Value reportTensors(const Napi::CallbackInfo& info) {
+  reportMemory(Environment::of(info.Env()));
+  return info.Env().Undefined();
+}
+
 }  // namespace
 
 void countNativeBytes() {
@@ -77,6 +83,7 @@ void countNativeBytes() {
 
 void exportMemoryFunctions(Napi::Object exports) {
   exportFunction<memory>(exports, "memory");
+  exportFunction<reportTensors>(exports, "reportMemory");
   exportFunction<reportedBytes>(exports, "reportedBytes");
 }
 

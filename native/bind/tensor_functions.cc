@@ -200,7 +200,7 @@ Napi::Value setData(const Napi::CallbackInfo& info) {
   Environment& environment = Environment::of(info.Env());
   const at::Tensor& tensor = tensorOf(environment, info[0], "tensor");
   tensor.set_data(tensorOf(environment, info[1], "source").detach());
-  updateReport(environment, *slotOf(environment, info[0]));
+  updateStorage(environment, *slotOf(environment, info[0]));
   return info.Env().Undefined();
 }
 

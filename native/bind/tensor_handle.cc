@@ -9,55 +9,60 @@
 namespace torchformer::bind {
 namespace {
 
-void reportBytes(Environment& environment, ReportedStorage& reported, int64_t bytes) {
-  if (reported.bytes == bytes) return;
-  const int64_t change = bytes - reported.bytes;
-  Napi::MemoryManagement::AdjustExternalMemory(environment.env, change);
-  environment.reportedBytes += change;
-  reported.bytes = bytes;
+void countBytes(Environment& environment, CountedStorage& counted, int64_t bytes) {
+  environment.storageBytes += bytes - counted.bytes;
+  counted.bytes = bytes;
+  if (environment.storageBytes < environment.reportedBytes) reportMemory(environment);
 }
 
-// Reports memory to the garbage collector, each storage once, for as long as any slot has a tensor
-// of it. Otherwise the collector would see only the few bytes of the JS object.
-void reportStorage(Environment& environment, TensorSlot& slot) {
-  // Below this size, a report costs more than it is worth.
+// Counts each storage once, for as long as any slot has a tensor of it.
+void countStorage(Environment& environment, TensorSlot& slot) {
+  // Below this size, counting costs more than it is worth.
   constexpr size_t kSmallest = 4096;
   if (!slot.tensor.has_storage()) return;
   const c10::Storage& storage = slot.tensor.storage();
   if (storage.nbytes() < kSmallest) return;
   const void* address = storage.unsafeGetStorageImpl();
-  ReportedStorage& reported =
-      environment.reportedStorages.try_emplace(address, ReportedStorage{address}).first->second;
-  reportBytes(environment, reported, static_cast<int64_t>(storage.nbytes()));
-  reported.slots++;
-  slot.reported = &reported;
+  CountedStorage& counted =
+      environment.countedStorages.try_emplace(address, CountedStorage{address}).first->second;
+  countBytes(environment, counted, static_cast<int64_t>(storage.nbytes()));
+  counted.slots++;
+  slot.counted = &counted;
 }
 
-void withdrawReport(Environment& environment, TensorSlot& slot) {
-  if (slot.reported == nullptr) return;
-  ReportedStorage& reported = *std::exchange(slot.reported, nullptr);
-  if (--reported.slots > 0) return;
-  reportBytes(environment, reported, 0);
-  environment.reportedStorages.erase(reported.storage);
+void uncountStorage(Environment& environment, TensorSlot& slot) {
+  if (slot.counted == nullptr) return;
+  CountedStorage& counted = *std::exchange(slot.counted, nullptr);
+  if (--counted.slots > 0) return;
+  countBytes(environment, counted, 0);
+  environment.countedStorages.erase(counted.storage);
 }
 
 }  // namespace
 
 int64_t holdTensor(Environment& environment, at::Tensor tensor) {
   const int64_t number = environment.tensors.add(std::move(tensor));
-  reportStorage(environment, *environment.tensors.find(number));
+  countStorage(environment, *environment.tensors.find(number));
   return number;
 }
 
-void updateReport(Environment& environment, TensorSlot& slot) {
-  withdrawReport(environment, slot);
-  reportStorage(environment, slot);
+void updateStorage(Environment& environment, TensorSlot& slot) {
+  uncountStorage(environment, slot);
+  countStorage(environment, slot);
+  reportMemory(environment);
+}
+
+void reportMemory(Environment& environment) {
+  const int64_t change = environment.storageBytes - environment.reportedBytes;
+  if (change == 0) return;
+  environment.reportedBytes = environment.storageBytes;
+  Napi::MemoryManagement::AdjustExternalMemory(environment.env, change);
 }
 
 void releaseTensor(Environment& environment, int64_t number) {
   TensorSlot* slot = environment.tensors.find(number);
   if (slot == nullptr || slot->isFree()) return;
-  withdrawReport(environment, *slot);
+  uncountStorage(environment, *slot);
   environment.tensors.remove(number);
 }
 

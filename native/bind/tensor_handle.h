@@ -15,8 +15,14 @@ struct Environment;
 // Adds `tensor` (which must be defined) to the table; returns the slot number for its JS object.
 int64_t holdTensor(Environment& environment, at::Tensor tensor);
 
-// Updates the report of a slot whose tensor may have another storage, or one of another size.
-void updateReport(Environment& environment, TensorSlot& slot);
+// Counts the memory of a slot again whose tensor may have another storage, or one of another size.
+void updateStorage(Environment& environment, TensorSlot& slot);
+
+// Reports the memory of all tensors to the garbage collector, which otherwise sees only the few
+// bytes of the JS objects. More memory is reported here alone, at the end of each tick: before it,
+// the collector can free no tensor, and would run in vain whenever a tick needs much memory. Less
+// memory is reported at once.
+void reportMemory(Environment& environment);
 
 // Frees a native tensor immediately. Does nothing for a free slot.
 void releaseTensor(Environment& environment, int64_t number);

@@ -12,8 +12,8 @@
 
 namespace torchformer::bind {
 
-// A storage that was reported to the garbage collector, once for all tensors that share it.
-struct ReportedStorage {
+// A storage whose memory is counted once for all tensors that share it.
+struct CountedStorage {
   const void* storage;
   int64_t bytes = 0;
   // Number of slots whose tensor has this storage.
@@ -23,8 +23,8 @@ struct ReportedStorage {
 struct TensorSlot {
   // Undefined in a free slot.
   at::Tensor tensor;
-  // The storage as it was reported to the collector; null if it is small.
-  ReportedStorage* reported = nullptr;
+  // The storage as it was counted; null if it is small.
+  CountedStorage* counted = nullptr;
   // A weak reference to the last result of `grad`, so that the same gradient is the same object.
   c10::TensorImpl* gradientImpl = nullptr;
   Napi::ObjectReference gradientObject;

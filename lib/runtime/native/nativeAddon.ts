@@ -183,6 +183,8 @@ export interface NativeAddon<Tensor> {
   stopProfile(): { op: string; calls: number; milliseconds: number }[];
 
   memory(): { tensors: number; bytes: number; nativeBytes: number };
+  /** Reports the memory of all tensors to the garbage collector. */
+  reportMemory(): void;
   /** Total tensor memory that was reported to the garbage collector. */
   reportedBytes(): number;
 

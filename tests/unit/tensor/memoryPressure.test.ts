@@ -1,3 +1,4 @@
+import { setImmediate as nextTick } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { call, callAsync, callTensor, empty, ones, tidy, zeros, type Tensor } from 'torchformer';
 import { native } from '../../../dist/tensor/dispatch.js';
@@ -6,9 +7,16 @@ const megabyte = 2 ** 20;
 const sized = (megabytes: number): Tensor => zeros([megabytes * (megabyte / 4)]);
 /** What the collector has been told about memory outside its heap, beside what was there before. */
 let before = 0;
-const told = (): number => (native().reportedBytes() - before) / megabyte;
+const toldYet = (): number => (native().reportedBytes() - before) / megabyte;
+
+/** After a report such as the end of a tick brings. */
+function told(): number {
+  native().reportMemory();
+  return toldYet();
+}
 
 function measure(): void {
+  native().reportMemory();
   before = native().reportedBytes();
 }
 
@@ -25,6 +33,26 @@ describe('what the collector is told about the memory of tensors', () => {
     expect(told()).toBe(4);
     slice.dispose();
     expect(told()).toBe(0);
+  });
+
+  it('is told at the end of the tick, and at once of what is freed', async () => {
+    await nextTick();
+    measure();
+    const first = sized(8);
+    tidy(() => void sized(100));
+    expect(toldYet()).toBe(0);
+    await nextTick();
+    expect(toldYet()).toBe(8);
+    first.dispose();
+    expect(toldYet()).toBe(0);
+  });
+
+  it('is told of what many tensors hold before the tick ends', () => {
+    measure();
+    const first = sized(8);
+    for (let count = 0; count < 1024; count++) zeros([1]).dispose();
+    expect(toldYet()).toBe(8);
+    first.dispose();
   });
 
   it('counts what leaves a scope as a view', () => {
