@@ -42,6 +42,15 @@ describe('worker threads', () => {
     expect(stillWorks()).toBe(true);
   });
 
+  it('multiply matrices at the same time, with the same bits in every round', async () => {
+    const workers = Array.from({ length: 2 }, () => start('products'));
+    const results = (await Promise.all(workers.map(firstMessage))) as number[][][];
+    const [first] = results[0]!;
+    expect(first!.every((sum) => Number.isFinite(sum) && sum !== 0)).toBe(true);
+    for (const rounds of results) for (const sums of rounds) expect(sums).toEqual(first);
+    await Promise.all(workers.map((worker) => worker.terminate()));
+  });
+
   it('load the addon, end, and load it again, 20 times', async () => {
     const sums = new Set<number>();
     for (let round = 0; round < 20; round++) {

@@ -15,7 +15,6 @@ template <typename T>
 struct RowSteps {
   const T* bias;
   const T* positive;
-  const T* residual;
   T scale;
   bool relu;
   bool drops;
@@ -50,16 +49,12 @@ TF_INLINE void finishRow(T* row, int64_t columns, const RowSteps<T>& steps,
       row[i] = dropout.keeps(firstColumn + static_cast<uint32_t>(i)) ? row[i] : T(0);
     }
   }
-  if (steps.residual != nullptr) {
-#pragma omp simd
-    for (int64_t i = 0; i < columns; ++i) row[i] += steps.residual[i];
-  }
 }
 
 template <typename T>
 struct TileSteps {
   RowSteps<T> first;  // of the first row
-  int64_t stride;     // of `positive` and `residual`
+  int64_t stride;     // of `positive`
   uint64_t seed;
   uint32_t threshold;
 };
@@ -72,7 +67,6 @@ TF_INLINE void finishRows(const FinishedTile<T>& tile, const TileSteps<T>& steps
     finishRow(tile.data + i * tile.stride, tile.columns, row, dropout,
               static_cast<uint32_t>(tile.column));
     if (row.positive != nullptr) row.positive += steps.stride;
-    if (row.residual != nullptr) row.residual += steps.stride;
   }
 }
 
@@ -106,21 +100,16 @@ void finishAll(const at::Tensor& product, const Epilogue& epilogue) {
 }  // namespace
 
 bool Epilogue::isEmpty() const {
-  return scale == 1.0 && !bias.defined() && !relu && !positive.defined() && dropoutP == 0 &&
-         !residual.defined();
+  return scale == 1.0 && !bias.defined() && !relu && !positive.defined() && dropoutP == 0;
 }
 
 template <typename T>
 EpilogueSteps<T>::EpilogueSteps(const Epilogue& epilogue)
     : bias_(contiguous(epilogue.bias, c10::CppTypeToScalarType<T>::value)),
       positive_(contiguous(epilogue.positive, c10::CppTypeToScalarType<T>::value)),
-      residual_(contiguous(epilogue.residual, c10::CppTypeToScalarType<T>::value)),
       biasData_(dataOf<T>(bias_)),
       positiveData_(dataOf<T>(positive_)),
-      residualData_(dataOf<T>(residual_)),
-      columns_(positive_.defined()   ? positive_.size(1)
-               : residual_.defined() ? residual_.size(1)
-                                     : 0),
+      columns_(positive_.defined() ? positive_.size(1) : 0),
       scale_(static_cast<T>(epilogue.scale)),
       relu_(epilogue.relu),
       drops_(epilogue.dropoutP > 0),
@@ -133,7 +122,6 @@ void EpilogueSteps<T>::operator()(const FinishedTile<T>& tile) const {
   const auto offset = tile.row * columns_ + tile.column;
   const RowSteps<T> first{biasData_ == nullptr ? nullptr : biasData_ + tile.column,
                           positiveData_ == nullptr ? nullptr : positiveData_ + offset,
-                          residualData_ == nullptr ? nullptr : residualData_ + offset,
                           scale_,
                           relu_,
                           drops_,

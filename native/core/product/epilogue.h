@@ -19,7 +19,6 @@ struct Epilogue {
   at::Tensor positive = {};  // [n, m]; where it is 0 or below, the result is 0: the slope of ReLU
   double dropoutP = 0;       // dropped elements become 0; the others are not scaled
   uint64_t dropoutSeed = 0;
-  at::Tensor residual = {};  // [n, m], added
 
   bool isEmpty() const;
 };
@@ -34,11 +33,10 @@ class EpilogueSteps {
   void operator()(const FinishedTile<T>& tile) const;
 
  private:
-  at::Tensor bias_, positive_, residual_;
+  at::Tensor bias_, positive_;
   const T* biasData_ = nullptr;
   const T* positiveData_ = nullptr;
-  const T* residualData_ = nullptr;
-  int64_t columns_ = 0;  // of `positive` and `residual`
+  int64_t columns_ = 0;  // of `positive`
   T scale_;
   bool relu_;
   bool drops_;

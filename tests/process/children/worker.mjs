@@ -2,11 +2,13 @@
 import { parentPort, workerData } from 'node:worker_threads';
 const {
   batches,
+  Linear,
   makeModel,
   manualSeed,
   memory,
   noGrad,
   ones,
+  randn,
   tensor,
   tidy,
   Trainer,
@@ -43,6 +45,23 @@ const tasks = {
     const source = () => batches(dataset, { batchSize: 8 });
     parentPort.postMessage('training');
     await trainer.fit(source, { epochs: 100_000 });
+  },
+  products() {
+    manualSeed(3);
+    const layer = new Linear(300, 500);
+    const x = randn([400, 300]).requiresGrad_();
+    const sums = [];
+    for (let round = 0; round < 20; round++) {
+      layer.zeroGrad();
+      const output = layer.forward(x);
+      output.mul(output).sum().backward();
+      const kept = noGrad(() => layer.forward(x.slice(0, 0, 3)));
+      sums.push(
+        [output, x.grad, layer.weight.grad, layer.bias.grad, kept].map((t) => t.sum().item()),
+      );
+      x.grad = null;
+    }
+    parentPort.postMessage(sums);
   },
   async longOp() {
     const big = ones([1500, 1500]);
