@@ -25,17 +25,19 @@
 
 namespace torchformer::core {
 
-/// exp(x) within 2 units in the last place, 0 below -87.3; branch-free, so that loops with it are
-/// vectorized. Cody and Waite's reduction to |r| <= ln(2)/2, then a polynomial.
+/// exp(x) for x of at most 88 within 2 units in the last place, 0 below -87.7; branch-free, so that
+/// loops with it are vectorized. Cody and Waite's reduction to |r| <= ln(2)/2, then a polynomial.
 TF_INLINE float vectorExp(float x) {
   constexpr float log2e = 1.44269504088896341F;
   constexpr float ln2High = 0.693359375F;
   constexpr float ln2Low = -2.12194440e-4F;
-  // Adding and subtracting 1.5 * 2^23 rounds to the nearest integer.
+  // Adding 1.5 * 2^23 rounds to the nearest integer, which is then in the lowest bits.
   constexpr float roundingShift = 12582912.0F;
-  const float lowest = -87.3F;
-  const float clamped = x < lowest ? lowest : (x > 88.7F ? 88.7F : x);
-  const float n = (clamped * log2e + roundingShift) - roundingShift;
+  // -127 ln(2): for the exponent -127 the bits of the power are those of 0.
+  constexpr float lowest = -88.0296919F;
+  const float clamped = x < lowest ? lowest : x;
+  const float shifted = clamped * log2e + roundingShift;
+  const float n = shifted - roundingShift;
   const float r = (clamped - n * ln2High) - n * ln2Low;
   float p = 1.9875691500e-4F;
   p = p * r + 1.3981999507e-3F;
@@ -44,9 +46,8 @@ TF_INLINE float vectorExp(float x) {
   p = p * r + 1.6666665459e-1F;
   p = p * r + 5.0000001201e-1F;
   p = p * r * r + r + 1.0F;
-  const auto exponent = (static_cast<int32_t>(n) + 127) << 23;
-  const float value = p * std::bit_cast<float>(exponent);
-  return x < lowest ? 0.0F : value;
+  const uint32_t power = (std::bit_cast<uint32_t>(shifted) << 23) + (127U << 23);
+  return p * std::bit_cast<float>(power);
 }
 
 TF_INLINE double vectorExp(double x) { return std::exp(x); }

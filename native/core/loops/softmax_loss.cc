@@ -12,21 +12,48 @@ namespace torchformer::core {
 
 namespace {
 
+/// The highest of value(0) to value(n - 1), each computed once; NaN is never it. In 64 parallel
+/// maxima: with a single vector, each comparison would wait for the previous one.
+template <typename Value>
+TF_INLINE auto highestOf(int64_t n, const Value& value) {
+  using T = decltype(value(0));
+  constexpr int64_t lanes = 64;
+  constexpr T lowest = -std::numeric_limits<T>::infinity();
+  T found[lanes];
+  for (T& one : found) one = lowest;
+  int64_t i = 0;
+  for (; i + lanes <= n; i += lanes) {
+#pragma omp simd
+    for (int64_t lane = 0; lane < lanes; ++lane) {
+      const T one = value(i + lane);
+      found[lane] = one > found[lane] ? one : found[lane];
+    }
+  }
+  T highest = lowest;
+  for (; i < n; ++i) {
+    const T one = value(i);
+    highest = one > highest ? one : highest;
+  }
+  for (const T one : found) highest = one > highest ? one : highest;
+  return highest;
+}
+
 template <typename T>
 TF_INLINE RowResult lossLoop(T* logits, const T* bias, int64_t classes, int64_t target, T smoothing,
                              T scale, bool wantsGradient) {
-  if (bias != nullptr) {
-#pragma omp simd
-    for (int64_t i = 0; i < classes; ++i) logits[i] += bias[i];
-  }
-  T highest = -std::numeric_limits<T>::infinity();
-#pragma omp simd reduction(max : highest)
-  for (int64_t i = 0; i < classes; ++i) highest = logits[i] > highest ? logits[i] : highest;
-  // NaN never wins a comparison, but must not be hidden by a finite maximum.
+  const T highest =
+      bias == nullptr
+          ? highestOf(classes, [=](int64_t i) TF_INLINE_LAMBDA { return logits[i]; })
+          : highestOf(classes, [=](int64_t i) TF_INLINE_LAMBDA { return logits[i] += bias[i]; });
+  // NaN must not be hidden by a finite maximum.
   const T atTarget = logits[target];
   // Like argmax: of equal scores the first one counts.
-  const bool isFirstBest =
-      atTarget >= highest && std::find(logits, logits + target, highest) == logits + target;
+  int32_t earlier = 0;
+  if (atTarget >= highest) {
+#pragma omp simd reduction(+ : earlier)
+    for (int64_t i = 0; i < target; ++i) earlier += logits[i] == highest ? 1 : 0;
+  }
+  const bool isFirstBest = atTarget >= highest && earlier == 0;
   // Sums of blocks: a single float32 sum over a whole vocabulary would lose precision.
   constexpr int64_t block = 4096;
   double total = 0;
