@@ -54,7 +54,7 @@ function systemWith(report: object): Changes {
 
 /** Own kernels where the processor has the instructions; by rows, where products go other ways. */
 const float32Products =
-  /^(own (AVX2|AVX-512) kernel((;( \w+)+|,) of (fewer than )?\d+( to \d+)? rows( or more)? by (MKL|oneDNN))*|MKL)$/;
+  /^(own (AVX2|AVX-512) kernel((;( \w+)+|,)( of (fewer than )?\d+( to \d+)? rows( or more)?)? by (MKL|oneDNN))*|MKL)$/;
 
 describe('torchformer doctor', () => {
   it('tells of a machine that can compute, in words, and that there is nothing to do', () => {

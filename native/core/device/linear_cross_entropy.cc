@@ -81,8 +81,9 @@ LossAndGradients chunked(const at::Tensor& input, const at::Tensor& weight, cons
   ProductUse forLogits{.fixedRows = fixedRows};
   ProductUse forInput{.fixedRows = fixedRows};
   if (chunks > 1 && static_cast<int64_t>(weights.nbytes()) <= mostPackedBytes) {
-    forLogits.panels = packedFactor(weights.t());
-    if (wanted.input) forInput.panels = packedFactor(weights);
+    forLogits.panels = packedFactor(weights.t(), ProductLayout::forward, perChunk);
+    if (wanted.input)
+      forInput.panels = packedFactor(weights, ProductLayout::inputGradient, perChunk);
   }
   for (int64_t start = 0; start < rows; start += perChunk) {
     const auto count = std::min(perChunk, rows - start);

@@ -273,8 +273,9 @@ at::Tensor productBy(const NamedWay& way, const at::Tensor& a, const at::Tensor&
   return result;
 }
 
-at::Tensor packedFactor(const at::Tensor& b) {
-  const bool isOwn = isForOwnKernels(b, b) && !isLibraryForced();
+at::Tensor packedFactor(const at::Tensor& b, ProductLayout layout, int64_t tokens) {
+  const bool isOwn =
+      isForOwnKernels(b, b) && wayOf(layout, tokens, b.scalar_type() == at::kDouble) == Way::own;
   return isOwn ? packedPanels(b) : at::Tensor();
 }
 

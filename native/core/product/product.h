@@ -97,7 +97,8 @@ LayerGradients layerGradients(const at::Tensor& upstream, const at::Tensor& g, c
 /// a b on the CPU by a given way, for tests and benchmarks.
 at::Tensor productBy(const NamedWay& way, const at::Tensor& a, const at::Tensor& b);
 
-/// b [k, m] packed for several products in a row, if that makes them faster; else undefined.
-at::Tensor packedFactor(const at::Tensor& b);
+/// b [k, m] packed for several products over `tokens` rows each, if they are our kernels'; else
+/// undefined.
+at::Tensor packedFactor(const at::Tensor& b, ProductLayout layout, int64_t tokens);
 
 }  // namespace torchformer::core
