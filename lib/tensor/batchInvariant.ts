@@ -1,10 +1,11 @@
 /** Results that do not depend on what else is in the batch. */
 import { checkFunction } from '../runtime/arguments.js';
+import { isPromise } from './scope.js';
 
 let active = false;
 
 /**
- * Runs `compute` with linear layers (including feed-forward layers) whose results for a row of the
+ * Runs `compute` with linear layers (including feed-forward layers and `linearCrossEntropy`) whose results for a row of the
  * input have the same bits whatever the other rows are, how many there are, in which order, and on
  * how many threads: a sentence alone gives what it gives in any batch. Without it they agree within
  * rounding. It applies to float32 and float64 on the CPU outside of `autocast`, forward and backward.
@@ -23,7 +24,9 @@ export function batchInvariant<T>(compute: () => T): T {
   active = true;
   try {
     const result = compute();
-    if (result instanceof Promise) {
+    if (isPromise(result)) {
+      // The work continues; its rejection must not end the process as unhandled.
+      result.then(undefined, () => undefined);
       throw new TypeError(
         'batchInvariant: compute must be synchronous: code after an await would run without it',
       );

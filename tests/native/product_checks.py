@@ -174,11 +174,42 @@ def a_kept_weight_is_packed_again_after_every_change():
 
 
 @check
+def a_kept_weight_is_packed_again_after_changes_that_no_counter_tells_of():
+    changes = {
+        "data": lambda weight: weight.data.add_(1),
+        "numpy": lambda weight: weight.detach().numpy().__iadd__(1),
+        "set_": lambda weight: torch.empty(0).set_(weight.detach().untyped_storage()).fill_(3),
+    }
+    for optimizer in (torch.optim.Adam, torch.optim.AdamW, torch.optim.SGD):
+        changes[optimizer.__name__] = lambda weight, make=optimizer: make([weight], lr=0.1, fused=True).step()
+    input = rand(3, 40, dtype=torch.float32, grad=False)
+    for name, change in changes.items():
+        weight = rand(50, 40, dtype=torch.float32)
+        weight.grad = rand(50, 40, dtype=torch.float32, grad=False)
+        with torch.no_grad():
+            ops.linear(input, weight)
+            change(weight)
+            exact = input.double() @ weight.double().t()
+            assert (ops.linear(input, weight).double() - exact).abs().max() < 1e-4, name
+
+
+@check
+def forward_rows_have_the_same_bits_however_the_factors_are_stored():
+    weight = rand(96, 300, dtype=torch.float32, grad=False)
+    input = rand(300, 300, dtype=torch.float32, grad=False)
+    expected = ops.linear(input, weight)
+    for stored in (weight, weight.t().contiguous().t()):
+        for rows in (input, input.t().contiguous().t()):
+            assert torch.equal(ops.linear(rows, stored), expected)
+            assert torch.equal(ops.linear(rows[:11], stored), expected[:11])
+
+
+@check
 def an_unknown_way_is_refused():
     try:
         multiply(torch.ones(2, 2), torch.ones(2, 2), "blas")
     except RuntimeError as error:
-        assert "multiply must be 'mkl'" in str(error) and "got 'blas'" in str(error)
+        assert "multiply must be one of 'mkl'" in str(error) and "got 'blas'" in str(error)
     else:
         raise AssertionError("accepted")
 

@@ -276,7 +276,7 @@ describe('TORCHFORMER_GEMM', () => {
     const { code, message } = evaluate('nativeAddon().versions()', { TORCHFORMER_GEMM: 'blas' });
     expect(code).toBe('ERR_ARGUMENT');
     expect(message).toMatch(
-      /TORCHFORMER_GEMM must be 'mkl', 'onednn'.* on this machine, got 'blas'; leave it out/,
+      /TORCHFORMER_GEMM must be one of 'mkl', 'onednn'.* on this machine, got 'blas'; leave it out/,
     );
   });
 });

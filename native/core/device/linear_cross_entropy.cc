@@ -78,7 +78,7 @@ LossAndGradients chunked(const at::Tensor& input, const at::Tensor& weight, cons
   const auto buffer = at::empty({perChunk, stride}, options).narrow(1, 0, classes);
   const auto weights = operand(weight, settings.products);
   const bool fixedRows = settings.products == Products::ownRows;
-  ProductUse forLogits{.fixedRows = fixedRows};
+  ProductUse forLogits{.fixedRows = fixedRows, .layout = ProductLayout::forward};
   ProductUse forInput{.fixedRows = fixedRows};
   if (chunks > 1 && static_cast<int64_t>(weights.nbytes()) <= mostPackedBytes) {
     forLogits.panels = packedFactor(weights.t(), ProductLayout::forward, perChunk);

@@ -140,7 +140,7 @@ FeedForwardResult forwardPass(const FeedForwardTensors& t, const Hidden& hidden,
   const auto x = operand(rows, hidden.products);
   const auto first = [&](const at::Tensor& weight, const Epilogue& epilogue) {
     return product(x, operand(weight, hidden.products).t(), dtype, epilogue,
-                   useOf(hidden.products, recorded, weight));
+                   forwardUse(hidden.products, recorded, weight));
   };
   const auto seed = drawSeed(hidden.dropoutP, generator, rows);
   at::Tensor main, gate, h;
@@ -159,7 +159,7 @@ FeedForwardResult forwardPass(const FeedForwardTensors& t, const Hidden& hidden,
   }
   const auto output =
       product(operand(h, hidden.products), operand(t.w2, hidden.products).t(), dtype,
-              {.scale = hidden.scale(), .bias = t.b2}, useOf(hidden.products, recorded, t.w2));
+              {.scale = hidden.scale(), .bias = t.b2}, forwardUse(hidden.products, recorded, t.w2));
   return {withLastSize(output, t.input, t.w2.size(0)), main, gate};
 }
 
@@ -190,7 +190,7 @@ HiddenGradients hiddenBackward(const at::Tensor& dy, const FeedForwardTensors& t
   } else if (hidden.activation == Activation::gelu && wanted.w2) {
     activated = activate(hidden.activation, main, gate);
   }
-  const auto use = useOf(hidden.products, /*recorded=*/true);
+  const auto use = backwardUse(hidden.products);
   {
     const auto h =
         wanted.w2 ? operand(gated ? activated * gate : activated, hidden.products) : at::Tensor();
@@ -236,7 +236,7 @@ variable_list backwardPass(const at::Tensor& gradOutput, const FeedForwardTensor
   const auto x = operand(rows, hidden.products);
   const auto da = operand(gradients.main, hidden.products);
   const auto dc = operand(gradients.gate, hidden.products);
-  const auto use = useOf(hidden.products, /*recorded=*/true);
+  const auto use = backwardUse(hidden.products);
   if (wanted.input) {
     auto gradInput = product(da, operand(t.w1, hidden.products), dtype, {}, use);
     if (gate.defined()) addProduct_(gradInput, dc, operand(t.w3, hidden.products), /*beta=*/1);

@@ -51,7 +51,7 @@ at::Tensor forwardPass(const at::Tensor& input, const at::Tensor& weight, const 
                        Products products, bool recorded) {
   const auto output = product(operand(asRows(input), products), operand(weight, products).t(),
                               productsResultType(products, input.scalar_type()), {.bias = bias},
-                              useOf(products, recorded, weight));
+                              forwardUse(products, recorded, weight));
   return withLastSize(output, input, weight.size(0));
 }
 
@@ -95,7 +95,7 @@ struct LinearFunction : torch::autograd::Function<LinearFunction> {
       return result;
     }
     const auto upstream = operand(rows, products);
-    const auto use = useOf(products, /*recorded=*/true);
+    const auto use = backwardUse(products);
     if (context->needs_input_grad(0)) {
       result[0] = product(upstream, operand(weight, products), input.scalar_type(), {}, use)
                       .view(input.sizes());

@@ -4,6 +4,8 @@
 #include <c10/core/StorageImpl.h>
 #include <c10/util/intrusive_ptr.h>
 
+#include <algorithm>
+#include <cstring>
 #include <iterator>
 #include <list>
 #include <mutex>
@@ -15,12 +17,44 @@ namespace torchformer::core {
 
 namespace {
 
+/// Some elements of b as bits: what no version counter tells of, such as the fused optimizers of
+/// PyTorch or a write to an alias with a counter of its own, changes most elements of a weight.
+template <typename T>
+uint64_t sampleOf(const at::Tensor& b) {
+  constexpr int64_t samples = 64;
+  const auto* data = b.const_data_ptr<T>();
+  const auto count = b.numel();
+  uint64_t hash = 0;
+  for (int64_t i = 0; i < std::min(samples, count); ++i) {
+    // From the first to the last element.
+    const auto place = count <= samples ? i : i * (count - 1) / (samples - 1);
+    const auto element = data[place / b.size(1) * b.stride(0) + place % b.size(1) * b.stride(1)];
+    uint64_t bits = 0;
+    std::memcpy(&bits, &element, sizeof element);
+    hash = (hash ^ bits) * 0x9E3779B97F4A7C15ULL;
+    hash ^= hash >> 32;
+  }
+  return hash;
+}
+
+uint64_t sampleOf(const at::Tensor& b) {
+  return b.scalar_type() == at::kDouble ? sampleOf<double>(b) : sampleOf<float>(b);
+}
+
+/// What tells that a weight has changed.
+struct State {
+  uint32_t version;
+  uint64_t sample;
+
+  bool operator==(const State&) const = default;
+};
+
 struct Kept {
   c10::weak_intrusive_ptr<c10::StorageImpl> storage;
   const void* data;  // of the first element; another view has another, or other strides
   std::vector<int64_t> sizes, strides;
   at::ScalarType dtype;
-  uint32_t version;
+  State state;
   at::Tensor panels;
 
   bool isOf(const at::Tensor& b) const {
@@ -32,7 +66,7 @@ struct Kept {
 /// All kept panels of the process; most recently used first. Weights may be shared by threads.
 class KeptPanels {
  public:
-  at::Tensor find(const at::Tensor& b, uint32_t version) {
+  at::Tensor find(const at::Tensor& b, const State& state) {
     const std::lock_guard<std::mutex> lock(mutex_);
     for (auto kept = list_.begin(); kept != list_.end();) {
       if (kept->storage.expired()) {
@@ -40,7 +74,7 @@ class KeptPanels {
         kept = remove(kept);
       } else if (!kept->isOf(b)) {
         ++kept;
-      } else if (kept->version == version) {
+      } else if (kept->state == state) {
         list_.splice(list_.begin(), list_, kept);
         return list_.front().panels;
       } else {
@@ -51,13 +85,16 @@ class KeptPanels {
     return {};
   }
 
-  void insert(const at::Tensor& b, uint32_t version, const at::Tensor& panels) {
+  void insert(const at::Tensor& b, const State& state, const at::Tensor& panels) {
     const std::lock_guard<std::mutex> lock(mutex_);
+    const auto* storage = b.storage().unsafeGetStorageImpl();
+    makeRoom(storage,
+             2 * static_cast<int64_t>(storage->nbytes()) - static_cast<int64_t>(panels.nbytes()));
     list_.push_front({c10::weak_intrusive_ptr<c10::StorageImpl>(b.storage().getWeakStorageImpl()),
                       b.const_data_ptr(), b.sizes().vec(), b.strides().vec(), b.scalar_type(),
-                      version, panels});
+                      state, panels});
     bytes_ += static_cast<int64_t>(panels.nbytes());
-    while (bytes_ > mostKeptPanelBytes && list_.size() > 1) remove(std::prev(list_.end()));
+    while (bytes_ > mostKeptPanelBytes) remove(std::prev(list_.end()));
   }
 
   int64_t bytes() {
@@ -66,6 +103,21 @@ class KeptPanels {
   }
 
  private:
+  /// Views of one storage, each with panels of its own, may take so many bytes together.
+  void makeRoom(const c10::StorageImpl* storage, int64_t most) {
+    int64_t taken = 0;
+    for (auto kept = list_.begin(); kept != list_.end();) {
+      const bool isOfStorage = kept->storage._unsafe_get_target() == storage;
+      if (isOfStorage) taken += static_cast<int64_t>(kept->panels.nbytes());
+      kept = isOfStorage && taken > most ? remove(kept, taken) : std::next(kept);
+    }
+  }
+
+  std::list<Kept>::iterator remove(std::list<Kept>::iterator kept, int64_t& taken) {
+    taken -= static_cast<int64_t>(kept->panels.nbytes());
+    return remove(kept);
+  }
+
   std::list<Kept>::iterator remove(std::list<Kept>::iterator kept) {
     bytes_ -= static_cast<int64_t>(kept->panels.nbytes());
     return list_.erase(kept);
@@ -99,13 +151,14 @@ at::Tensor packedPanels(const at::Tensor& b) {
 }
 
 at::Tensor keptPanels(const at::Tensor& b, const at::Tensor& weight) {
-  if (weight.is_inference()) return {};
-  const auto version = weight.unsafeGetTensorImpl()->version_counter().current_version();
+  if (weight.is_inference() || b.numel() == 0) return {};
+  const State state{weight.unsafeGetTensorImpl()->version_counter().current_version(), sampleOf(b)};
   auto& all = keptPanelsOfProcess();
-  auto panels = all.find(b, version);
+  auto panels = all.find(b, state);
   if (panels.defined()) return panels;
   panels = packedPanels(b);
-  if (panels.defined()) all.insert(b, version, panels);
+  if (panels.defined() && static_cast<int64_t>(panels.nbytes()) <= mostKeptPanelBytes)
+    all.insert(b, state, panels);
   return panels;
 }
 

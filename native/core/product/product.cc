@@ -115,7 +115,7 @@ void multiplyOnCpu(const at::Tensor& result, const at::Tensor& a, const at::Tens
   const bool isDouble = a.scalar_type() == at::kDouble;
   const bool hasKernel =
       isDouble ? tileKernel<double>() != nullptr : tileKernel<float>() != nullptr;
-  const auto layout = layoutOf(a, b);
+  const auto layout = use.layout.value_or(layoutOf(a, b));
   const auto tokens = layout == ProductLayout::weightGradient ? a.size(1) : a.size(0);
   const auto way = wayOf(layout, tokens, isDouble);
   const bool mayBeOwn = hasKernel && (use.fixedRows || !isLibraryForced());

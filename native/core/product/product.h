@@ -2,6 +2,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -56,13 +57,20 @@ struct ProductUse {
   bool fixedRows = false;
   /// From packedFactor, of the second factor; may be undefined.
   at::Tensor panels = {};
+  /// If absent, it is taken from the order in which the factors are stored.
+  std::optional<ProductLayout> layout = {};
 };
 
-/// A product with a weight, in a call that is recorded for a backward pass or not.
-inline ProductUse useOf(Products products, bool recorded, const at::Tensor& weight = {}) {
-  return {recorded || !isUnrounded(products) ? at::Tensor() : weight,
-          products == Products::ownRows,
-          {}};
+/// The product of rows with a weight, in a call that is recorded for a backward pass or not.
+inline ProductUse forwardUse(Products products, bool recorded, const at::Tensor& weight) {
+  return {.lasting = recorded || !isUnrounded(products) ? at::Tensor() : weight,
+          .fixedRows = products == Products::ownRows,
+          .layout = ProductLayout::forward};
+}
+
+/// A product of a backward pass.
+inline ProductUse backwardUse(Products products) {
+  return {.fixedRows = products == Products::ownRows};
 }
 
 /// Whether products with results in `dtype` on the device of `tensor` have all steps of an

@@ -162,7 +162,7 @@ NamedWay parseWay(const char* owner, std::string_view name) {
   if (name == "mkl") return {mkl};
   if (name == "onednn" && at::globalContext().hasMKLDNN()) return {oneDnn};
   if (name == "avx2" && processor.hasAvx2) return ownWay(/*usesAvx512=*/false);
-  TF_CHECK(ERR_ARGUMENT, name == "avx512" && processor.hasAvx512, owner, " must be 'mkl'",
+  TF_CHECK(ERR_ARGUMENT, name == "avx512" && processor.hasAvx512, owner, " must be one of 'mkl'",
            at::globalContext().hasMKLDNN() ? ", 'onednn'" : "", processor.hasAvx2 ? ", 'avx2'" : "",
            processor.hasAvx512 ? ", 'avx512'" : "", " on this machine, got '", std::string(name),
            "'; leave it out for the choice by kind of processor");

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import {
   Adam,
   AdamW,
+  autocast,
   batchInvariant,
   getNumThreads,
   Linear,
@@ -128,6 +129,33 @@ describe('a weight that is kept packed between products of few rows', () => {
     expect(distance(run(), before)).toBeGreaterThan(0.01);
   });
 
+  it('is packed again after a write that libtorch does not count', () => {
+    const weight = randn([6, 4]);
+    const sum = (): number =>
+      tidy(
+        () =>
+          noGrad(() =>
+            linear(ones([1, 4]), weight)
+              .sum()
+              .item(),
+          ) as number,
+      );
+    sum();
+    tidy(() => ops.aten.data(weight).fill_(1));
+    expect(sum()).toBe(24);
+  });
+
+  it('takes no more memory for a hundred views of it than for a few', () => {
+    const weight = randn([1000, 256]);
+    const x = randn([2, 256]);
+    const before = memory().nativeBytes;
+    for (let first = 0; first < 100; first++) {
+      tidy(() => noGrad(() => linear(x, weight.slice(0, first, first + 900))));
+    }
+    // A view's form takes one megabyte; other native memory varies by less than that.
+    expect(memory().nativeBytes - before).toBeLessThan(4e6);
+  });
+
   it('is no tensor of the user, and leaves with the weight', () => {
     const x = randn([3, 64]);
     const before = memory().tensors;
@@ -194,6 +222,11 @@ describe('batchInvariant', () => {
 
   it('refuses what it cannot hold for', () => {
     expect(() => batchInvariant(async () => 1)).toThrow(/must be synchronous/);
+    // A rejection of the refused promise does not end the process.
+    expect(() => batchInvariant(() => Promise.reject(new Error('mine')))).toThrow(/synchronous/);
+    expect(() => autocast('bfloat16', () => Promise.reject(new Error('mine')))).toThrow(
+      /synchronous/,
+    );
     expect(() => batchInvariant(3 as never)).toThrow(TypeError);
   });
 });
