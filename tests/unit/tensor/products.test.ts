@@ -131,14 +131,13 @@ describe('a weight that is kept packed between products of few rows', () => {
 
   it('is packed again after a write that libtorch does not count', () => {
     const weight = randn([6, 4]);
-    const sum = (): number =>
-      tidy(
-        () =>
-          noGrad(() =>
-            linear(ones([1, 4]), weight)
-              .sum()
-              .item(),
-          ) as number,
+    const sum = (): unknown =>
+      tidy(() =>
+        noGrad(() =>
+          linear(ones([1, 4]), weight)
+            .sum()
+            .item(),
+        ),
       );
     sum();
     tidy(() => ops.aten.data(weight).fill_(1));
