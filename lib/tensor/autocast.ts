@@ -3,7 +3,7 @@ import { checkChoice, checkFunction, checkOptions, describe } from '../runtime/a
 import { isBatchInvariant } from './batchInvariant.js';
 import type { Device } from './device.js';
 import type { DType } from './dtype.js';
-import { isPromise } from './scope.js';
+import { refusePromise } from './scope.js';
 
 /** The dtypes that {@link autocast} supports. */
 export type AutocastDType = 'bfloat16' | 'float16' | 'float32';
@@ -68,13 +68,10 @@ export function autocast<T>(
   current = dtype === 'float32' ? null : { dtype, results };
   try {
     const result = compute();
-    if (isPromise(result)) {
-      // The work continues; its rejection must not end the process as unhandled.
-      result.then(undefined, () => undefined);
-      throw new TypeError(
-        'autocast: compute must be synchronous: code after an await would run without autocast',
-      );
-    }
+    refusePromise(
+      result,
+      'autocast: compute must be synchronous: code after an await would run without autocast',
+    );
     return result;
   } finally {
     current = before;

@@ -3,7 +3,7 @@ import { checkBoolean, checkFunction, checkOptions, describe } from '../runtime/
 import { checkTensor, checkTensors, formatShape } from './check.js';
 import { native } from './dispatch.js';
 import type { BackwardOptions as NativeBackwardOptions } from './native.js';
-import { isPromise } from './scope.js';
+import { refusePromise } from './scope.js';
 import { isTensor } from './slot.js';
 import type { Tensor } from './tensor.js';
 
@@ -70,11 +70,7 @@ function withGradMode<T>(owner: string, enabled: boolean, fn: () => T): T {
   } finally {
     addon.setGradMode(before);
   }
-  if (isPromise(result)) {
-    // If the caller handles this error, the promise's rejection must not end the process.
-    result.then(undefined, () => undefined);
-    throw new TypeError(`${owner}: fn returned a Promise, but ${asyncHint(owner)}`);
-  }
+  refusePromise(result, `${owner}: fn returned a Promise, but ${asyncHint(owner)}`);
   return result;
 }
 

@@ -1,13 +1,13 @@
 /** Results that do not depend on what else is in the batch. */
 import { checkFunction } from '../runtime/arguments.js';
-import { isPromise } from './scope.js';
+import { refusePromise } from './scope.js';
 
 let active = false;
 
 /**
- * Runs `compute` with linear layers (including feed-forward layers and `linearCrossEntropy`) whose results for a row of the
- * input have the same bits whatever the other rows are, how many there are, in which order, and on
- * how many threads: a sentence alone gives what it gives in any batch. Without it they agree within
+ * Runs `compute` with linear layers (including feed-forward layers and `linearCrossEntropy`) whose
+ * results for a row of the input have the same bits whatever the other rows are, how many there are,
+ * in which order, and on how many threads: a sentence alone gives what it gives in any batch. Without it they agree within
  * rounding. It applies to float32 and float64 on the CPU outside of `autocast`, forward and backward.
  *
  * On processors with AVX2 it costs nothing forward: their kernels have this property in any case,
@@ -24,13 +24,10 @@ export function batchInvariant<T>(compute: () => T): T {
   active = true;
   try {
     const result = compute();
-    if (isPromise(result)) {
-      // The work continues; its rejection must not end the process as unhandled.
-      result.then(undefined, () => undefined);
-      throw new TypeError(
-        'batchInvariant: compute must be synchronous: code after an await would run without it',
-      );
-    }
+    refusePromise(
+      result,
+      'batchInvariant: compute must be synchronous: code after an await would run without it',
+    );
     return result;
   } finally {
     active = before;

@@ -95,14 +95,11 @@ export function tidy<T>(fn: () => T): T {
   const scope = new Scope();
   try {
     const result = scope.run(fn);
-    if (isPromise(result)) {
-      // The work continues; its rejection must not end the process as unhandled.
-      result.then(undefined, () => undefined);
-      throw new TypeError(
-        'tidy: fn returned a Promise, but its tensors would be disposed of before it settles; ' +
-          'use `const scope = new Scope(); await scope.run(fn); scope.dispose()`',
-      );
-    }
+    refusePromise(
+      result,
+      'tidy: fn returned a Promise, but its tensors would be disposed of before it settles; ' +
+        'use `const scope = new Scope(); await scope.run(fn); scope.dispose()`',
+    );
     scope.release(result);
     return result;
   } finally {
@@ -120,6 +117,17 @@ export function keep<T>(value: T): T {
     currentScope()?.forget(tensor);
   });
   return value;
+}
+
+/**
+ * @throws TypeError with this message if `value` is a Promise. Its work continues, and its rejection
+ *   does not end the process as unhandled
+ * @internal
+ */
+export function refusePromise(value: unknown, message: string): void {
+  if (!isPromise(value)) return;
+  value.then(undefined, () => undefined);
+  throw new TypeError(message);
 }
 
 /** @internal */

@@ -4,6 +4,7 @@
  */
 import { checkOptions, describe } from '../../runtime/arguments.js';
 import type { RemovableHook } from '../../tensor/autogradFunction.js';
+import { isPromise } from '../../tensor/scope.js';
 import { Tensor } from '../../tensor/tensor.js';
 import { tapGradients } from './gradientTap.js';
 import type { Gradients, GradientTap } from './gradientTap.js';
@@ -205,14 +206,5 @@ function misfit(
   return new TypeError(
     `${owner}: a ${kind} (${describe(hook)}) must return ${expected}, or nothing, ` +
       `got ${describe(result)}${hint}`,
-  );
-}
-
-function isPromise(value: unknown): value is PromiseLike<unknown> {
-  return (
-    typeof value === 'object' &&
-    value !== null &&
-    'then' in value &&
-    typeof value.then === 'function'
   );
 }

@@ -97,25 +97,20 @@ class KeptPanels {
     while (bytes_ > mostKeptPanelBytes) remove(std::prev(list_.end()));
   }
 
-  int64_t bytes() {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    return bytes_;
-  }
-
  private:
   /// Views of one storage, each with panels of its own, may take so many bytes together.
   void makeRoom(const c10::StorageImpl* storage, int64_t most) {
     int64_t taken = 0;
     for (auto kept = list_.begin(); kept != list_.end();) {
       const bool isOfStorage = kept->storage._unsafe_get_target() == storage;
-      if (isOfStorage) taken += static_cast<int64_t>(kept->panels.nbytes());
-      kept = isOfStorage && taken > most ? remove(kept, taken) : std::next(kept);
+      const auto bytes = isOfStorage ? static_cast<int64_t>(kept->panels.nbytes()) : 0;
+      if (isOfStorage && taken + bytes > most) {
+        kept = remove(kept);
+      } else {
+        taken += bytes;
+        ++kept;
+      }
     }
-  }
-
-  std::list<Kept>::iterator remove(std::list<Kept>::iterator kept, int64_t& taken) {
-    taken -= static_cast<int64_t>(kept->panels.nbytes());
-    return remove(kept);
   }
 
   std::list<Kept>::iterator remove(std::list<Kept>::iterator kept) {
@@ -161,7 +156,5 @@ at::Tensor keptPanels(const at::Tensor& b, const at::Tensor& weight) {
     all.insert(b, state, panels);
   return panels;
 }
-
-int64_t keptPanelBytes() { return keptPanelsOfProcess().bytes(); }
 
 }  // namespace torchformer::core

@@ -19,8 +19,7 @@ at::Tensor keptPanels(const at::Tensor& b, const at::Tensor& weight);
 /// b packed for our kernels, for the caller alone; undefined if there is no kernel.
 at::Tensor packedPanels(const at::Tensor& b);
 
-/// Total bytes of kept panels, and of which at most so many are kept: the oldest are dropped first.
-int64_t keptPanelBytes();
+/// So many bytes of panels are kept at most: the oldest are dropped first.
 constexpr int64_t mostKeptPanelBytes = int64_t{2} << 30;
 
 }  // namespace torchformer::core

@@ -118,9 +118,9 @@ void multiplyOnCpu(const at::Tensor& result, const at::Tensor& a, const at::Tens
   const auto layout = use.layout.value_or(layoutOf(a, b));
   const auto tokens = layout == ProductLayout::weightGradient ? a.size(1) : a.size(0);
   const auto way = wayOf(layout, tokens, isDouble);
-  const bool mayBeOwn = hasKernel && (use.fixedRows || !isLibraryForced());
-  auto panels = mayBeOwn ? use.panels : at::Tensor();
-  if (!panels.defined() && use.lasting.defined() && mayBeOwn && tokens < rowsForKeptPanels) {
+  auto panels = use.panels;
+  if (use.lasting.defined() && tokens < rowsForKeptPanels &&
+      (use.fixedRows || !isLibraryForced())) {
     panels = keptPanels(b, use.lasting);
   }
   // A product of no columns is empty, but the sums are not.

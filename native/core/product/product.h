@@ -48,8 +48,8 @@ at::Tensor operand(const at::Tensor& tensor, Products products);
 /// How a product is used.
 struct ProductUse {
   /// The weight that the second factor is, or is a view of, if nothing is about to change it: a
-  /// product of few rows keeps it packed for the next ones. Its version counter tells when that has
-  /// to be done again; a view made below autograd has another. Undefined in training, where every
+  /// product of few rows keeps it packed for the next ones (see keptPanels). Not a view of it that
+  /// was made below autograd, which has another version counter. Undefined in training, where every
   /// step changes the weights.
   at::Tensor lasting = {};
   /// On the CPU, the bits of a row of the result depend on that row of a and on b alone: not on the

@@ -59,7 +59,8 @@ struct TileKernel {
   void (*packRows)(const Strided<T>& source, int64_t count, int64_t depth, T* panel);
   /// Writes `count` columns of `source` as a panel of b, filled up with zeros.
   void (*packColumns)(const Strided<T>& source, int64_t count, int64_t depth, T* panel);
-  /// Sums the first `count` rows of a panel of a over its depth, in order, to or onto `sums`.
+  /// Sums the first `count` rows of a panel of a over its depth, to or onto `sums`, in an
+  /// order that depends on the depth alone.
   void (*sumRows)(const T* panel, int64_t count, int64_t depth, T* sums, bool accumulates);
   static constexpr int64_t overrun = 16;
 };
