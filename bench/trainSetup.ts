@@ -4,7 +4,6 @@ import {
   makeBatch,
   makeModel,
   manualSeed,
-  readSafetensors,
   setNumThreads,
   Trainer,
   type Batch,
@@ -14,6 +13,7 @@ import {
 } from 'torchformer';
 import type { TrainDType } from './options.js';
 import type { BatchFile, IdPair, ModelJob, TrainJob } from './trainJob.js';
+import { loadWeights } from './weights.js';
 
 export interface Participant {
   readonly job: TrainJob;
@@ -64,13 +64,6 @@ export async function makeTrainer(
   };
   const withType = dtype === 'float32' ? options : { ...options, dtype };
   return { model, trainer: new Trainer(model, withType) };
-}
-
-async function loadWeights(model: Transformer, file: string): Promise<void> {
-  await using stored = await readSafetensors(file);
-  const tensors = await stored.tensors();
-  model.loadStateDict(tensors);
-  for (const tensor of tensors.values()) tensor.dispose();
 }
 
 /** A batch of the public API. */
