@@ -5,6 +5,7 @@ import { promisify } from 'node:util';
 import { CommanderError } from 'commander';
 import { benchBridge } from './bridge.js';
 import { limitChildren } from './child.js';
+import { benchDecode } from './decode/benchDecode.js';
 import { benchLearning } from './learning.js';
 import { benchLoad } from './load.js';
 import { describeMachine, examineMachine } from './machine.js';
@@ -25,6 +26,7 @@ const suites: Record<SuiteName, (options: BenchOptions) => Promise<unknown>> = {
   bridge: benchBridge,
   load: benchLoad,
   learning: benchLearning,
+  decode: benchDecode,
 };
 
 /** Suites that need no Python. */

@@ -2,6 +2,18 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
+import {
+  decodeSizeNames,
+  searchNames,
+  type DecodeSizeName,
+  type SearchName,
+} from './decode/decodeModels.js';
+import {
+  decoderNames,
+  precisions,
+  type DecoderName,
+  type Precision,
+} from './decode/decodeParticipants.js';
 import { instructionSets } from './machine.js';
 import { sizeNames, type SizeName } from './sizes.js';
 
@@ -13,6 +25,7 @@ export const suiteNames = [
   'bridge',
   'load',
   'learning',
+  'decode',
 ] as const;
 export type SuiteName = (typeof suiteNames)[number];
 
@@ -44,6 +57,13 @@ export interface BenchOptions {
   readonly jobs: readonly TrainJobName[];
   /** Of the job of that name. */
   readonly epochs: number;
+  /** These four of suite `decode`. */
+  readonly decodeSizes: readonly DecodeSizeName[];
+  readonly searches: readonly SearchName[];
+  readonly decoders: readonly DecoderName[];
+  readonly precisions: readonly Precision[];
+  /** Folder of a trained model for suite `decode`. */
+  readonly model?: string;
   /** Default of these three: as defined by the size. */
   readonly rounds?: number;
   readonly steps?: number;
@@ -91,6 +111,34 @@ export function parseOptions(args: readonly string[]): BenchOptions {
       'equality',
     ])
     .option('--epochs <count>', 'epochs of job epochs', integer(1, 1000), 1)
+    .option(
+      '--decode-sizes <names>',
+      `models of decode: ${decodeSizeNames.join(',')}`,
+      among(decodeSizeNames),
+      [...decodeSizeNames],
+    )
+    .option(
+      '--searches <names>',
+      `searches of decode, with the batch: ${searchNames.join(',')}`,
+      among(searchNames),
+      [...searchNames],
+    )
+    .option(
+      '--decoders <names>',
+      `participants of decode: ${decoderNames.join(',')}`,
+      among(decoderNames),
+      [...decoderNames],
+    )
+    .option(
+      '--precisions <names>',
+      `precisions of decode: ${precisions.join(',')}`,
+      among(precisions),
+      [...precisions],
+    )
+    .option(
+      '--model <folder>',
+      'run folder of a model trained on Multi30k, German to English, for decode',
+    )
     .option('--rounds <count>', 'number of turns of every participant', integer(1))
     .option('--steps <count>', 'timed steps per turn (train)', integer(1))
     .option('--warmup <count>', 'steps before the timed ones (train)', integer(0))
