@@ -5,6 +5,7 @@ import { buildNativeProgram } from '../nativeProgram.js';
 import type { BenchOptions } from '../options.js';
 import { attempt, print, say } from '../report.js';
 import { describeModel } from '../sizes.js';
+import { significant } from '../table.js';
 import { withWorkFolder } from '../workFolder.js';
 import { benchCorpus } from './benchCorpus.js';
 import type { DecodeCase, PreparedDecoding } from './decodeJob.js';
@@ -94,6 +95,7 @@ async function benchSize(
     `${describeModel(model)}; random weights; ${sourceLength} source and ${targetLength} target ` +
       'tokens, which never end earlier',
   );
+  if (rates !== null) print(describeRates(name, rates));
   const job = { ...prepared, threads: options.threads, cases, seconds: secondsPerCase };
   const run = await prepareRun(name, job, options, folder);
   const turns = await takeDecodeTurns(run.job, run.participants, {
@@ -130,4 +132,29 @@ function caseLimits(
     return tokenLimit(decodeModels[name], search, precision, { bytesPerSecond, peak });
   };
   return { float32: limitOf('float32'), bfloat16: limitOf('bfloat16'), int8: limitOf('int8') };
+}
+
+/** Bytes per second of reading what a step reads. */
+function readingRate(name: DecodeSizeName, precision: Precision, { reading }: Rates): number {
+  const bytes = stepBytes(name, precision);
+  return reading.find((each) => each.bytes === bytes)!.bytesPerSecond;
+}
+
+/** The higher one, as suite `products` takes it. */
+function peakOf({ peaks }: Rates): number | null {
+  const widest = peaks.at(-1);
+  return widest === undefined ? null : Math.max(widest.before, widest.after);
+}
+
+function describeRates(name: DecodeSizeName, rates: Rates): string {
+  const parts = precisions.map((precision) => {
+    const bytes = stepBytes(name, precision) / 1e6;
+    const rate = readingRate(name, precision, rates) / 1e9;
+    return `${significant(bytes)} MB in ${precision} at ${significant(rate)} GB/s`;
+  });
+  const peak = peakOf(rates);
+  return (
+    `Weights that a step reads: ${parts.join(', ')}; peak on registers: ` +
+    (peak === null ? 'unknown' : `${significant(peak / 1e9)} GFLOP/s`)
+  );
 }

@@ -10,7 +10,7 @@ import { gunzip } from 'node:zlib';
 import { loadModel, type ModelConfig } from 'torchformer';
 import type { PreparedDecoding } from './decodeJob.js';
 import { writeForbidding } from './forbiddenIds.js';
-import { generatorClass } from './searches.js';
+import { ownPrecisions } from './searches.js';
 
 /** The JSON line that it prints; sources are sorted by length, so that batches have little padding. */
 export interface PreparedCorpus extends PreparedDecoding {
@@ -46,7 +46,7 @@ const prepared: PreparedCorpus = {
   weights,
   specialIds,
   sources,
-  hasSequenceGenerator: generatorClass() !== null,
+  ownPrecisions: ownPrecisions(model, specialIds),
   references: file,
 };
 console.log(JSON.stringify(prepared));

@@ -2,6 +2,7 @@
 import type { SpecialIds } from 'torchformer';
 import type { ModelSize } from '../sizes.js';
 import type { SearchCase } from './decodeModels.js';
+import type { Precision } from './decodeParticipants.js';
 
 /** Sources and a model of the defaults of `makeModel`, which the peers can compute. */
 export interface PreparedDecoding {
@@ -13,8 +14,8 @@ export interface PreparedDecoding {
   readonly specialIds: SpecialIds;
   /** Source ids with bos and eos. */
   readonly sources: readonly (readonly number[])[];
-  /** False if this version of the package has no `SequenceGenerator`. */
-  readonly hasSequenceGenerator: boolean;
+  /** What `SequenceGenerator` of this version of the package can compute with; empty without it. */
+  readonly ownPrecisions: readonly Precision[];
 }
 
 export interface DecodeCase extends SearchCase {

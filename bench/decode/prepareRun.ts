@@ -5,7 +5,12 @@ import { runPeer } from '../child.js';
 import type { BenchOptions } from '../options.js';
 import { attempt, print } from '../report.js';
 import type { DecodeJob } from './decodeJob.js';
-import { decodeParticipants, isOurs, type DecodeParticipant } from './decodeParticipants.js';
+import {
+  decodeParticipants,
+  isOurs,
+  participantName,
+  type DecodeParticipant,
+} from './decodeParticipants.js';
 
 /** A job with its weights for CTranslate2, and those who can take part. */
 export async function prepareRun(
@@ -15,15 +20,17 @@ export async function prepareRun(
   folder: string,
 ): Promise<{ readonly job: DecodeJob; readonly participants: DecodeParticipant[] }> {
   const complete: DecodeJob = { ...job, ctranslate2: join(folder, `${name}.ctranslate2`) };
-  let participants = decodeParticipants(options);
-  const without = (unable: (each: DecodeParticipant) => boolean): void => {
-    participants = participants.filter((each) => !unable(each));
-  };
-  if (options.peers.length === 0) without((each) => !isOurs(each));
-  if (!job.hasSequenceGenerator && participants.some(({ decoder }) => decoder === 'ours')) {
-    print('ours is skipped: this version of the package has no SequenceGenerator');
-    without(({ decoder }) => decoder === 'ours');
+  const wanted = decodeParticipants(options);
+  const missing = wanted.filter(
+    ({ decoder, precision }) => decoder === 'ours' && !job.ownPrecisions.includes(precision),
+  );
+  if (missing.length > 0) {
+    const names = missing.map(participantName).join(' and ');
+    print(`without ${names}: this version of the package has no SequenceGenerator for it`);
   }
+  let participants = wanted.filter(
+    (each) => !missing.includes(each) && (options.peers.length > 0 || isOurs(each)),
+  );
   if (participants.some(({ decoder }) => decoder === 'ctranslate2')) {
     await mkdir(complete.ctranslate2, { recursive: true });
     const file = join(folder, `${name}.convert.json`);
@@ -36,7 +43,9 @@ export async function prepareRun(
         complete.ctranslate2,
       ]),
     );
-    if (converted === null) without(({ decoder }) => decoder === 'ctranslate2');
+    if (converted === null) {
+      participants = participants.filter(({ decoder }) => decoder !== 'ctranslate2');
+    }
   }
   return { job: complete, participants };
 }

@@ -8,7 +8,7 @@ import { makeModel, manualSeed, SeededRandom } from 'torchformer';
 import type { PreparedDecoding } from './decodeJob.js';
 import { decodeModels, sourceLength, type DecodeSizeName } from './decodeModels.js';
 import { writeForbidding } from './forbiddenIds.js';
-import { generatorClass } from './searches.js';
+import { ownPrecisions } from './searches.js';
 
 const [name, count, folder] = process.argv.slice(2) as [DecodeSizeName, string, string];
 const size = decodeModels[name];
@@ -33,6 +33,6 @@ const prepared: PreparedDecoding = {
     ...Array.from({ length: sourceLength - 2 }, () => 3 + random.below(words)),
     specialIds.eos,
   ]),
-  hasSequenceGenerator: generatorClass() !== null,
+  ownPrecisions: ownPrecisions(model, specialIds),
 };
 console.log(JSON.stringify(prepared));

@@ -2,7 +2,7 @@
 import * as torchformer from 'torchformer';
 import type { Transformer } from 'torchformer';
 import type { PreparedDecoding } from './decodeJob.js';
-import type { DecoderName, Precision } from './decodeParticipants.js';
+import { precisions, type DecoderName, type Precision } from './decodeParticipants.js';
 
 export interface SearchSettings {
   /** Hypotheses per sentence; 1 is greedy search. */
@@ -45,23 +45,43 @@ function recomputingSearch(model: Transformer, specialIds: torchformer.SpecialId
 interface GeneratorClass {
   new (
     model: Transformer,
-    options: { specialIds: torchformer.SpecialIds; precision: Precision },
+    options: { specialIds: torchformer.SpecialIds; precision?: Precision },
   ): {
     generate(
       sources: readonly (readonly number[])[],
-      options: {
-        beam: number;
-        maxLength: number;
-        lengthPenalty: { kind: 'power'; alpha: number };
-      },
+      options: { beam: number; maxLength: number },
     ): Promise<{ readonly ids: readonly number[] }[][]>;
   };
 }
 
 /** Null if this version of the package does not have it. */
-export function generatorClass(): GeneratorClass | null {
+function generatorClass(): GeneratorClass | null {
   const { SequenceGenerator } = torchformer as { SequenceGenerator?: unknown };
   return SequenceGenerator === undefined ? null : (SequenceGenerator as GeneratorClass);
+}
+
+/** What `SequenceGenerator` of this version of the package can compute with; empty without it. */
+export function ownPrecisions(model: Transformer, specialIds: torchformer.SpecialIds): Precision[] {
+  return precisions.filter((precision) => {
+    try {
+      return makeGenerator(model, specialIds, precision) !== null;
+    } catch (error) {
+      // It does not know the option.
+      if (error instanceof TypeError) return false;
+      throw error;
+    }
+  });
+}
+
+function makeGenerator(
+  model: Transformer,
+  specialIds: torchformer.SpecialIds,
+  precision: Precision,
+): InstanceType<GeneratorClass> | null {
+  const SequenceGenerator = generatorClass();
+  if (SequenceGenerator === null) return null;
+  const options = precision === 'float32' ? { specialIds } : { specialIds, precision };
+  return new SequenceGenerator(model, options);
 }
 
 function generatorSearch(
@@ -69,13 +89,11 @@ function generatorSearch(
   specialIds: torchformer.SpecialIds,
   precision: Precision,
 ): Search {
-  const SequenceGenerator = generatorClass();
-  if (SequenceGenerator === null) throw new Error('this version has no SequenceGenerator');
-  const generator = new SequenceGenerator(model, { specialIds, precision });
-  return async (sources, { beam, maxLength }) => {
-    // CTranslate2's default: scores are divided by the length.
-    const lengthPenalty = { kind: 'power', alpha: 1 } as const;
-    const found = await generator.generate(sources, { beam, maxLength, lengthPenalty });
+  const generator = makeGenerator(model, specialIds, precision);
+  if (generator === null) throw new Error('this version has no SequenceGenerator');
+  return async (sources, settings) => {
+    // With a beam, its scores are by default divided by the length, as CTranslate2's.
+    const found = await generator.generate(sources, settings);
     return found.map(([best]) => best?.ids ?? []);
   };
 }
