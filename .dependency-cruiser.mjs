@@ -17,7 +17,8 @@ const importsFrom = {
   dialects: ['nn', 'tensor', 'runtime'],
   decode: ['nn', 'data', 'io', 'tensor', 'runtime'],
   train: ['decode', 'nn', 'optim', 'data', 'io', 'tensor', 'runtime'],
-  cli: ['train', 'decode', 'nn', 'optim', 'data', 'io', 'tensor', 'runtime'],
+  serve: ['decode', 'nn', 'data', 'io', 'tensor', 'runtime'],
+  cli: ['serve', 'train', 'decode', 'nn', 'optim', 'data', 'io', 'tensor', 'runtime'],
 };
 
 const folders = Object.keys(importsFrom).join('|');

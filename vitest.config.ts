@@ -2,9 +2,15 @@ import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
 
 const compiled = fileURLToPath(new URL('./dist/index.js', import.meta.url));
+const compiledServer = fileURLToPath(new URL('./dist/serve/index.js', import.meta.url));
 
 export default defineConfig({
-  resolve: { alias: [{ find: /^torchformer$/, replacement: compiled }] },
+  resolve: {
+    alias: [
+      { find: /^torchformer$/, replacement: compiled },
+      { find: /^torchformer\/serve$/, replacement: compiledServer },
+    ],
+  },
   test: {
     include: ['tests/**/*.test.ts'],
     // These need a GPU: `npm run test:gpu` runs them.

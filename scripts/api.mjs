@@ -1,6 +1,7 @@
 /**
- * `npm run api`: writes api/report.md, the public API according to the compiled declarations, and
- * lib/index.cts, the entry point for `require`, whose list of types is derived from it.
+ * `npm run api`: writes api/report.md and api/serve.md, the public API according to the compiled
+ * declarations, and lib/index.cts and lib/serve/index.cts, the entry points for `require`, whose lists
+ * of types are derived from it.
  *
  *     node scripts/api.mjs           compiles and writes both files
  *     node scripts/api.mjs --check   compiles; prints lines that differ and exits with code 1 if any
@@ -10,14 +11,14 @@ import { createRequire } from 'node:module';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { differentLines } from './apiDifference.mjs';
-import { apiFiles, readSurface } from './apiSurface.mjs';
+import { apiFiles } from './apiSurface.mjs';
 
 const require = createRequire(import.meta.url);
 const { compileTypeScript } = require('./common.cjs');
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
 
 compileTypeScript();
-for (const [name, text] of await apiFiles(readSurface())) {
+for (const [name, text] of await apiFiles()) {
   const file = path.join(root, name);
   const current = existsSync(file) ? readFileSync(file, 'utf8') : '';
   if (current === text) continue;

@@ -38,19 +38,27 @@ export function readSurface(entry = path.join(declarations, 'index.d.ts')) {
   return { checker, exports };
 }
 
+/** The entry points of the package: their declarations, and what is made of them. */
+export const entryPoints = [
+  { declaration: 'index.d.ts', report: 'api/report.md', entry: 'lib/index.cts' },
+  { declaration: 'serve/index.d.ts', report: 'api/serve.md', entry: 'lib/serve/index.cts' },
+];
+
 /**
  * What `npm run api` writes: paths from the root → texts.
  *
- * @param {Surface} surface
+ * @returns {Promise<Map<string, string>>}
  */
-export async function apiFiles(surface) {
-  const entry = 'lib/index.cts';
-  const filepath = path.join(root, entry);
-  const options = { ...(await prettier.resolveConfig(filepath)), filepath };
-  return new Map([
-    ['api/report.md', apiReport(surface)],
-    [entry, await prettier.format(requireEntry(surface), options)],
-  ]);
+export async function apiFiles() {
+  const files = new Map();
+  for (const { declaration, report, entry } of entryPoints) {
+    const surface = readSurface(path.join(declarations, declaration));
+    const filepath = path.join(root, entry);
+    const options = { ...(await prettier.resolveConfig(filepath)), filepath };
+    files.set(report, apiReport(surface));
+    files.set(entry, await prettier.format(requireEntry(surface), options));
+  }
+  return files;
 }
 
 function exportsOf(checker, module) {
@@ -191,7 +199,7 @@ function isHiddenMember(node) {
 
 // ---- the entry point for require ----------------------------------------------------------------
 
-/** The text of lib/index.cts. */
+/** The text of an entry point for `require`. */
 function requireEntry({ checker, exports }) {
   return `/* eslint-disable @typescript-eslint/no-namespace, @typescript-eslint/no-require-imports --
    The form that CommonJS has: one value, with the types beside it. */

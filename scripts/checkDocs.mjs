@@ -123,9 +123,11 @@ function checkParts(name, symbol, declaration) {
   }
 }
 
-const index = program.getSourceFile(path.join(root, 'lib', 'index.ts'));
-for (const exported of checker.getExportsOfModule(checker.getSymbolAtLocation(index))) {
-  checkExport(exported.getName(), exported);
+for (const entry of ['index.ts', 'serve/index.ts']) {
+  const index = program.getSourceFile(path.join(root, 'lib', entry));
+  for (const exported of checker.getExportsOfModule(checker.getSymbolAtLocation(index))) {
+    checkExport(exported.getName(), exported);
+  }
 }
 
 const byPlace = [...missing].sort(([a], [b]) => a.localeCompare(b, 'en', { numeric: true }));

@@ -1,7 +1,7 @@
 // Code shared by the scripts. Uses only Node's own modules, as it runs before anything is installed.
 'use strict';
 const { spawn, spawnSync } = require('node:child_process');
-const { existsSync, readFileSync, statSync, writeFileSync } = require('node:fs');
+const { copyFileSync, existsSync, readFileSync, statSync, writeFileSync } = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
 const readline = require('node:readline');
@@ -81,10 +81,21 @@ function ensurePackages() {
 
 // ---- TypeScript ---------------------------------------------------------------------------------
 
+/** The page of `torchformer serve`, which is compiled for browsers. */
+const pageSources = path.join(root, 'lib/serve/page');
+const pageOutput = path.join(root, 'dist/serve/page');
+
 /** Compiles lib/ to dist/; takes under a second if nothing changed. */
 function compileTypeScript() {
-  const args = ['-p', 'tsconfig.json', '--incremental', '--tsBuildInfoFile', 'dist/.tsbuildinfo'];
-  runNode([packageBinary('typescript', 'tsc'), ...args]);
+  const compile = (project, record) => {
+    const args = ['-p', project, '--incremental', '--tsBuildInfoFile', record];
+    runNode([packageBinary('typescript', 'tsc'), ...args]);
+  };
+  compile('tsconfig.json', 'dist/.tsbuildinfo');
+  compile('lib/serve/page/tsconfig.json', 'dist/.tsbuildinfo-page');
+  for (const name of ['index.html', 'page.css']) {
+    copyFileSync(path.join(pageSources, name), path.join(pageOutput, name));
+  }
 }
 
 /** Compiles examples/ to build/examples/. */
