@@ -2,6 +2,7 @@
 import { Command, CommanderError } from 'commander';
 import { packageVersion } from '../runtime/package.js';
 import { registerDoctor } from './doctor.js';
+import { registerServe } from './serve.js';
 import { registerSetup } from './setup.js';
 import { registerTrain } from './train.js';
 import { registerTranslate } from './translate.js';
@@ -40,6 +41,7 @@ function makeProgram(): Command {
     .configureHelp({ showGlobalOptions: false });
   registerTrain(program);
   registerTranslate(program);
+  registerServe(program);
   registerSetup(program);
   registerDoctor(program);
   return program;
