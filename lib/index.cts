@@ -34,6 +34,7 @@ declare namespace torchformer {
   type AllcloseOptions = esm.AllcloseOptions;
   type AlphaOptions = esm.AlphaOptions;
   type AminmaxOptions = esm.AminmaxOptions;
+  type AttentionChoice = esm.AttentionChoice;
   type AttentionMaps = esm.AttentionMaps;
   type AttentionMapsInput = esm.AttentionMapsInput;
   type AttentionModule = esm.AttentionModule;
@@ -67,6 +68,8 @@ declare namespace torchformer {
   type Decoded = esm.Decoded;
   type Decoder = esm.Decoder;
   type DecoderLayer = esm.DecoderLayer;
+  type DecodingOptions = esm.DecodingOptions;
+  type DetailedOptions = esm.DetailedOptions;
   type Device = esm.Device;
   type DeviceChoice = esm.DeviceChoice;
   type DiagonalOptions = esm.DiagonalOptions;
@@ -95,6 +98,8 @@ declare namespace torchformer {
     Output
   >;
   type GeluOptions = esm.GeluOptions;
+  type GenerateOptions = esm.GenerateOptions;
+  type GeneratedSequence = esm.GeneratedSequence;
   type Generator = esm.Generator;
   type GradOptions = esm.GradOptions;
   type Gradients = esm.Gradients;
@@ -110,6 +115,7 @@ declare namespace torchformer {
   type LayerOptions = esm.LayerOptions;
   type LearnedPositions = esm.LearnedPositions;
   type LearnedPositionsOptions = esm.LearnedPositionsOptions;
+  type LengthPenalty = esm.LengthPenalty;
   type LibtorchFolder = esm.LibtorchFolder;
   type Linear = esm.Linear;
   type LinearCrossEntropy = esm.LinearCrossEntropy;
@@ -180,6 +186,7 @@ declare namespace torchformer {
   type SGD = esm.SGD;
   type SGDSettings = esm.SGDSettings;
   type SafetensorsFile = esm.SafetensorsFile;
+  type Sampling = esm.Sampling;
   type SaveModelOptions = esm.SaveModelOptions;
   type Scalar = esm.Scalar;
   type ScatterReduceOptions = esm.ScatterReduceOptions;
@@ -189,6 +196,10 @@ declare namespace torchformer {
   type SearchOptions = esm.SearchOptions;
   type SeededRandom = esm.SeededRandom;
   type SentencePair = esm.SentencePair;
+  type SequenceGenerator = esm.SequenceGenerator;
+  type SequenceGeneratorOptions = esm.SequenceGeneratorOptions;
+  type SequencePair = esm.SequencePair;
+  type SequenceScore = esm.SequenceScore;
   type Sequential = esm.Sequential;
   type SetupOptions = esm.SetupOptions;
   type Shape = esm.Shape;
@@ -206,6 +217,7 @@ declare namespace torchformer {
   type StateSource = esm.StateSource;
   type StepDecoder = esm.StepDecoder;
   type StepRecord = esm.StepRecord;
+  type StreamOptions = esm.StreamOptions;
   type Sublayer = esm.Sublayer;
   type SublayerConnection = esm.SublayerConnection;
   type SublayerConnectionOptions = esm.SublayerConnectionOptions;
@@ -244,9 +256,12 @@ declare namespace torchformer {
   type Transformer = esm.Transformer;
   type TransformerEmbedding = esm.TransformerEmbedding;
   type TranslateOptions = esm.TranslateOptions;
+  type TranslatedToken = esm.TranslatedToken;
+  type Translation = esm.Translation;
   type TranslationColumns = esm.TranslationColumns;
   type TranslationDataset = esm.TranslationDataset;
   type TranslationDatasetOptions = esm.TranslationDatasetOptions;
+  type TranslationHypothesis = esm.TranslationHypothesis;
   type Translator = esm.Translator;
   type TranslatorOptions = esm.TranslatorOptions;
   type UniqueOptions = esm.UniqueOptions;

@@ -71,7 +71,7 @@ export async function greedy(
     bos,
     eos,
     forbidden: [pad, bos],
-    maxLength,
+    maxLengths: src.shape.slice(0, 1).flatMap((rows) => Array<number>(rows).fill(maxLength)),
     signal,
   });
 }
@@ -86,7 +86,8 @@ export interface GreedySearch {
   readonly eos: number;
   /** Ids that are never generated. */
   readonly forbidden: readonly number[];
-  readonly maxLength: number;
+  /** Maximum number of tokens of each row, including the end token. */
+  readonly maxLengths: readonly number[];
   readonly signal: AbortSignal | undefined;
 }
 
@@ -100,7 +101,7 @@ export async function searchGreedily(
   srcMask: Tensor,
   search: GreedySearch,
 ): Promise<Decoded[]> {
-  const { owner, eos, maxLength, signal } = search;
+  const { owner, eos, maxLengths, signal } = search;
   checkEvalMode(owner, model);
   signal?.throwIfAborted();
   if (src.shape[0] === 0) return [];
@@ -113,7 +114,7 @@ export async function searchGreedily(
   const never = keep(tensor(search.forbidden, { dtype: 'int64', device: src.device }));
   try {
     let live = outputs;
-    for (let length = 1; length <= maxLength && live.length > 0; length++) {
+    for (let length = 1; live.length > 0; length++) {
       if (length > 1) await nextTurn();
       signal?.throwIfAborted();
       live = tidy(() => {
@@ -136,10 +137,10 @@ export async function searchGreedily(
             output.ended = true;
           } else {
             output.ids.push(token);
-            going.push(row);
+            if (length < (maxLengths[output.row] as number)) going.push(row);
           }
         });
-        if (going.length === 0 || length === maxLength) return [];
+        if (going.length === 0) return [];
         decoder.append(best);
         if (going.length < live.length) {
           decoder.select(tensor(going, { dtype: 'int64', device: src.device }));

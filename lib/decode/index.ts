@@ -1,9 +1,28 @@
 /** Decoding: from a model to texts. */
 export { greedy, type Decoded, type GreedyOptions } from './greedy.js';
+export type {
+  AttentionChoice,
+  LengthPenalty,
+  Sampling,
+  DecodingOptions,
+} from './decodingOptions.js';
+export {
+  SequenceGenerator,
+  type GeneratedSequence,
+  type GenerateOptions,
+  type SequenceGeneratorOptions,
+  type SequencePair,
+  type SequenceScore,
+} from './sequenceGenerator.js';
 export { RecomputingStepDecoder, type StepDecoder } from './stepDecoder.js';
 export {
   TextTooLongError,
   Translator,
+  type DetailedOptions,
+  type StreamOptions,
+  type TranslatedToken,
   type TranslateOptions,
+  type Translation,
+  type TranslationHypothesis,
   type TranslatorOptions,
 } from './translator.js';

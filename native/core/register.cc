@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "core/decode/decode_ops.h"
 #include "core/device/activation_dropout.h"
 #include "core/device/device_op.h"
 #include "core/device/dropout.h"
@@ -56,6 +57,13 @@ std::unique_ptr<torch::Library> registerAll() {
     return made.release();
   }();
   (void)deviceLibrary;
+  static torch::Library* const decodeLibrary = [] {
+    auto made = std::make_unique<torch::Library>(torch::Library::DEF, decodeNamespace, std::nullopt,
+                                                 ownPath().c_str(), /*line=*/0);
+    defineDecodeOps(*made);
+    return made.release();
+  }();
+  (void)decodeLibrary;
 
   auto library = std::make_unique<torch::Library>(torch::Library::DEF, "torchformer", std::nullopt,
                                                   ownPath().c_str(), /*line=*/0);

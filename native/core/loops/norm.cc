@@ -286,6 +286,11 @@ at::Tensor contiguousOrNone(const at::Tensor& tensor) {
 
 }  // namespace
 
+void normRow(const float* input, const float* scale, const float* shift, float* output,
+             int64_t features, const NormForm& form) {
+  forwardRow(input, scale, shift, output, RowForm<float>(form, features));
+}
+
 NormResult normRows(const at::Tensor& input, const at::Tensor& scale, const at::Tensor& shift,
                     const NormForm& form) {
   const auto x = input.contiguous();

@@ -14,6 +14,11 @@ namespace torchformer::core {
 NormResult normRows(const at::Tensor& input, const at::Tensor& scale, const at::Tensor& shift,
                     const NormForm& form);
 
+/// One row: output [features] = the norm of input [features]. `shift` may be null; the rows may be
+/// the same.
+void normRow(const float* input, const float* scale, const float* shift, float* output,
+             int64_t features, const NormForm& form);
+
 /// `gradSum` is added to the gradient of the input; undefined means 0. The order of all sums does
 /// not depend on the number of threads.
 NormGradients normRowsBackward(const at::Tensor& gradOutput, const at::Tensor& input,

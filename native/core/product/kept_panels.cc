@@ -5,56 +5,24 @@
 #include <c10/util/intrusive_ptr.h>
 
 #include <algorithm>
-#include <cstring>
 #include <iterator>
 #include <list>
 #include <mutex>
 #include <vector>
 
 #include "core/product/tiled_product.h"
+#include "core/product/weight_state.h"
 
 namespace torchformer::core {
 
 namespace {
-
-/// Some elements of b as bits: what no version counter tells of, such as the fused optimizers of
-/// PyTorch or a write to an alias with a counter of its own, changes most elements of a weight.
-template <typename T>
-uint64_t sampleOf(const at::Tensor& b) {
-  constexpr int64_t samples = 64;
-  const auto* data = b.const_data_ptr<T>();
-  const auto count = b.numel();
-  uint64_t hash = 0;
-  for (int64_t i = 0; i < std::min(samples, count); ++i) {
-    // From the first to the last element.
-    const auto place = count <= samples ? i : i * (count - 1) / (samples - 1);
-    const auto element = data[place / b.size(1) * b.stride(0) + place % b.size(1) * b.stride(1)];
-    uint64_t bits = 0;
-    std::memcpy(&bits, &element, sizeof element);
-    hash = (hash ^ bits) * 0x9E3779B97F4A7C15ULL;
-    hash ^= hash >> 32;
-  }
-  return hash;
-}
-
-uint64_t sampleOf(const at::Tensor& b) {
-  return b.scalar_type() == at::kDouble ? sampleOf<double>(b) : sampleOf<float>(b);
-}
-
-/// What tells that a weight has changed.
-struct State {
-  uint32_t version;
-  uint64_t sample;
-
-  bool operator==(const State&) const = default;
-};
 
 struct Kept {
   c10::weak_intrusive_ptr<c10::StorageImpl> storage;
   const void* data;  // of the first element; another view has another, or other strides
   std::vector<int64_t> sizes, strides;
   at::ScalarType dtype;
-  State state;
+  WeightState state;
   at::Tensor panels;
 
   bool isOf(const at::Tensor& b) const {
@@ -66,7 +34,7 @@ struct Kept {
 /// All kept panels of the process; most recently used first. Weights may be shared by threads.
 class KeptPanels {
  public:
-  at::Tensor find(const at::Tensor& b, const State& state) {
+  at::Tensor find(const at::Tensor& b, const WeightState& state) {
     const std::lock_guard<std::mutex> lock(mutex_);
     for (auto kept = list_.begin(); kept != list_.end();) {
       if (kept->storage.expired()) {
@@ -85,7 +53,7 @@ class KeptPanels {
     return {};
   }
 
-  void insert(const at::Tensor& b, const State& state, const at::Tensor& panels) {
+  void insert(const at::Tensor& b, const WeightState& state, const at::Tensor& panels) {
     const std::lock_guard<std::mutex> lock(mutex_);
     const auto* storage = b.storage().unsafeGetStorageImpl();
     makeRoom(storage,
@@ -147,7 +115,7 @@ at::Tensor packedPanels(const at::Tensor& b) {
 
 at::Tensor keptPanels(const at::Tensor& b, const at::Tensor& weight) {
   if (weight.is_inference() || b.numel() == 0) return {};
-  const State state{weight.unsafeGetTensorImpl()->version_counter().current_version(), sampleOf(b)};
+  const auto state = weightState(b, weight);
   auto& all = keptPanelsOfProcess();
   auto panels = all.find(b, state);
   if (panels.defined()) return panels;

@@ -61,11 +61,7 @@ describe('Translator.load', () => {
 describe('Translator.translate', () => {
   test.each<[string, unknown, string]>([
     ['nothing', undefined, 'texts must be an array of strings, got undefined'],
-    [
-      'a text',
-      'one',
-      'texts must be an array of strings, got the string "one"; for a single string,',
-    ],
+    ['a number', 7, 'texts must be an array of strings, got 7'],
     ['a list with null', [null, 'a'], 'texts[0] must be a string, got null'],
 
     ['a list with a hole', ['a', , 'b'], 'texts[1] must be a string, got undefined'],

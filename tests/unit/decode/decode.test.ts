@@ -292,9 +292,15 @@ describe('Translator', () => {
     ).rejects.toThrow('no');
   });
 
+  test('takes a single text', async () => {
+    const [text = ''] = texts;
+    const [output] = await translator.translate([text]);
+    expect(await translator.translate(text)).toBe(output);
+  });
+
   test('refuses what is no list of texts', async () => {
-    await expect(translator.translate('sixty' as unknown as string[])).rejects.toThrow(
-      /must be an array of strings/,
+    await expect(translator.translate(60 as unknown as string[])).rejects.toThrow(
+      /must be an array of strings, got 60/,
     );
     await expect(translator.translate(['a', 7 as unknown as string])).rejects.toThrow(
       /texts\[1\] must be a string, got 7/,

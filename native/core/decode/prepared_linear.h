@@ -1,0 +1,43 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+
+// A linear layer whose weight is prepared once, for products of few rows in every decoding step.
+
+namespace torchformer::core {
+
+/// What follows the product of a prepared layer, in its last pass over the result.
+enum class Then {
+  store,  // y = x W^T + b
+  relu,   // y = max(x W^T + b, 0)
+  add,    // y += x W^T + b: the residual sum
+};
+
+/// The bits of a row of its results depend on that row alone: not on the number of rows, their
+/// order or the number of threads.
+class PreparedLinear {
+ public:
+  PreparedLinear() = default;
+
+  /// `weight` [out, in], `bias` [out] or undefined; both float32 on the CPU. Neither is kept.
+  PreparedLinear(const at::Tensor& weight, const at::Tensor& bias);
+
+  /// x [rows, in], y [rows, out], whose rows are `yStride` elements apart.
+  void apply(const float* x, int64_t rows, float* y, int64_t yStride, Then then) const;
+
+  int64_t inFeatures() const { return in_; }
+  int64_t outFeatures() const { return out_; }
+  /// Bytes that one pass over the weight reads.
+  int64_t bytes() const;
+
+ private:
+  int64_t in_ = 0;
+  int64_t out_ = 0;
+  at::Tensor panels_;  // packed for our kernels; undefined without one
+  at::Tensor weight_;  // only without a kernel
+  at::Tensor bias_;    // may be undefined
+};
+
+}  // namespace torchformer::core

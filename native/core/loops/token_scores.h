@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+// What searches need of the logits of a row. -infinity marks tokens that are ruled out. Among equal
+// scores, the lower id comes first.
+
+namespace torchformer::core {
+
+struct ScoredToken {
+  int32_t token;
+  float score;
+};
+
+/// Whether a comes before b.
+inline bool isBetter(const ScoredToken& a, const ScoredToken& b) {
+  return a.score > b.score || (a.score == b.score && a.token < b.token);
+}
+
+struct BestToken {
+  ScoredToken best;
+  /// Whether all scores but those of -infinity are finite, and there is one.
+  bool isFinite;
+};
+
+BestToken bestToken(const float* scores, int64_t count);
+
+/// The `most` best tokens, in order; fewer if there are fewer that are not ruled out.
+void bestTokens(const float* scores, int64_t count, int64_t most, std::vector<ScoredToken>& found);
+
+/// log(sum of exp(score)), `highest` being the highest score.
+float logSumExp(const float* scores, int64_t count, float highest);
+
+}  // namespace torchformer::core
