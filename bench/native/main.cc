@@ -13,9 +13,12 @@
 int main(int count, char** arguments) {
   const std::string what = count < 2 ? "" : arguments[1];
   const bool isProducts = what == "products" && count > 4;
-  if (!isProducts && (what != "ops" || count != 4)) {
-    std::fputs("usage: native ops ROUNDS THREADS\n       native products ROUNDS THREADS SHAPE...\n",
-               stderr);
+  const bool isRates = what == "rates" && count > 4;
+  if (!isProducts && !isRates && (what != "ops" || count != 4)) {
+    std::fputs(
+        "usage: native ops ROUNDS THREADS\n       native products ROUNDS THREADS SHAPE...\n"
+        "       native rates ROUNDS THREADS BYTES...\n",
+        stderr);
     return 2;
   }
   // Set as in the addon's loader, before the first allocation.
@@ -26,6 +29,8 @@ int main(int count, char** arguments) {
     at::manual_seed(1);
     if (isProducts) {
       torchformer::bench::printProducts(rounds, {arguments + 4, arguments + count});
+    } else if (isRates) {
+      torchformer::bench::printRates(rounds, {arguments + 4, arguments + count});
     } else {
       std::printf("{\"calls\":");
       torchformer::bench::printCalls(rounds);

@@ -15,4 +15,7 @@ void printCalls(int rounds);
 // Matrix products, given as LAYOUT:TOKENSxINPUTxOUTPUT, by every way, and the peak: an object.
 void printProducts(int rounds, const std::vector<std::string>& shapes);
 
+// The peak, and the rate of reading memory for each number of bytes: an object.
+void printRates(int rounds, const std::vector<std::string>& sizes);
+
 }  // namespace torchformer::bench

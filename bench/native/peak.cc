@@ -7,9 +7,11 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdio>
 #include <limits>
 #include <vector>
 
+#include "core/product/processor.h"
 #include "timing.h"
 
 #if defined(__x86_64__)
@@ -89,6 +91,25 @@ double peakOf(Vectors vectors) {
   (void)vectors;
   return 0;
 #endif
+}
+
+Peaks measurePeaks() {
+  const core::Processor processor = core::examineProcessor();
+  return {processor.hasAvx2 ? peakOf(Vectors::avx2) : 0,
+          processor.hasAvx512 ? peakOf(Vectors::avx512) : 0};
+}
+
+void printPeaks(const Peaks& before, const Peaks& after) {
+  std::printf("[");
+  if (before.avx2 > 0) {
+    std::printf("{\"instructions\":\"AVX2\",\"before\":%.4g,\"after\":%.4g}", before.avx2,
+                after.avx2);
+  }
+  if (before.avx512 > 0) {
+    std::printf(",{\"instructions\":\"AVX-512\",\"before\":%.4g,\"after\":%.4g}", before.avx512,
+                after.avx512);
+  }
+  std::printf("]");
 }
 
 }  // namespace torchformer::bench

@@ -10,4 +10,14 @@ enum class Vectors { avx2, avx512 };
 // for more threads than cores. 0 on other kinds of processors.
 double peakOf(Vectors vectors);
 
+// The peaks with all vectors that this processor has; 0 for those that it lacks.
+struct Peaks {
+  double avx2, avx512;
+};
+
+Peaks measurePeaks();
+
+// As a JSON array, the widest vectors last.
+void printPeaks(const Peaks& before, const Peaks& after);
+
 }  // namespace torchformer::bench

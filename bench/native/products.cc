@@ -115,28 +115,6 @@ void printProduct(const Shape& shape, const std::vector<Candidate>& candidates,
   std::printf("}}");
 }
 
-struct Peaks {
-  double avx2, avx512;
-};
-
-Peaks measurePeaks(const core::Processor& processor) {
-  return {processor.hasAvx2 ? peakOf(Vectors::avx2) : 0,
-          processor.hasAvx512 ? peakOf(Vectors::avx512) : 0};
-}
-
-void printPeaks(const Peaks& before, const Peaks& after) {
-  std::printf("[");
-  if (before.avx2 > 0) {
-    std::printf("{\"instructions\":\"AVX2\",\"before\":%.4g,\"after\":%.4g}", before.avx2,
-                after.avx2);
-  }
-  if (before.avx512 > 0) {
-    std::printf(",{\"instructions\":\"AVX-512\",\"before\":%.4g,\"after\":%.4g}", before.avx512,
-                after.avx512);
-  }
-  std::printf("]");
-}
-
 }  // namespace
 
 void printProducts(int rounds, const std::vector<std::string>& shapes) {
@@ -148,7 +126,7 @@ void printProducts(int rounds, const std::vector<std::string>& shapes) {
   }
   std::printf("],\"products\":");
   const bool mayPack = processor.hasAvx2 && !isLibraryForced();
-  const Peaks before = measurePeaks(processor);
+  const Peaks before = measurePeaks();
   bool first = true;
   for (const std::string& text : shapes) {
     const Shape shape = parseShape(text);
@@ -159,7 +137,7 @@ void printProducts(int rounds, const std::vector<std::string>& shapes) {
     first = false;
   }
   std::printf("],\"peaks\":");
-  printPeaks(before, measurePeaks(processor));
+  printPeaks(before, measurePeaks());
   std::printf("}\n");
 }
 
