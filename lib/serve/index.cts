@@ -37,6 +37,7 @@ declare namespace torchformer {
   type ServedToken = esm.ServedToken;
   type ServedTranslation = esm.ServedTranslation;
   type ServedTranslator = esm.ServedTranslator;
+  type ServedWord = esm.ServedWord;
   type TranslationServer = esm.TranslationServer;
 }
 

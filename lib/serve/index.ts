@@ -15,4 +15,5 @@ export type {
   ServedToken,
   ServedTranslation,
   ServedTranslator,
+  ServedWord,
 } from './servedTranslator.js';

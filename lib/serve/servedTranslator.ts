@@ -32,14 +32,29 @@ export interface ServedHypothesis {
   readonly tokens: readonly ServedToken[];
 }
 
+/** A word and the tokens that it consists of. */
+export interface ServedWord {
+  /** As a reader sees it. */
+  readonly text: string;
+  /** Indices of its tokens. */
+  readonly tokens: readonly number[];
+}
+
 /** How much each token of a translation attends to each token of its source. */
 export interface ServedAttention {
   /** The tokens of the source, as they stand in the vocabulary. */
   readonly sourceTokens: readonly string[];
   /** The tokens of the translation. */
   readonly targetTokens: readonly string[];
-  /** `[targetTokens.length][sourceTokens.length]`; each row sums to 1. */
+  /**
+   * `[targetTokens.length][sourceTokens.length]`; a row sums to 1, less what it attends to special
+   * tokens.
+   */
   readonly weights: readonly (readonly number[])[];
+  /** The words of the source, punctuation included. */
+  readonly sourceWords: readonly ServedWord[];
+  /** The words of the translation. */
+  readonly targetWords: readonly ServedWord[];
 }
 
 /** A text's translation with what is known about it. */

@@ -1,47 +1,19 @@
 /** Two rows of words: the translation's can be pointed at, the text's are then marked. */
-import type { Attention } from './client.js';
-
-/** Tokens that form a word. */
-interface Word {
-  text: string;
-  readonly tokens: number[];
-}
-
-/** Marks that tokenizers put before the first token of a word. */
-const wordMark = /^[\u0120\u2581\s]/u;
-
-/** The words with the indices of their tokens; without marks, each token is a word. */
-function wordsOf(tokens: readonly string[]): Word[] {
-  const isMarked = tokens.some((token) => wordMark.test(token));
-  const words: Word[] = [];
-  tokens.forEach((token, index) => {
-    const last = words.at(-1);
-    const text = token.replace(wordMark, '');
-    if (isMarked && last !== undefined && !wordMark.test(token)) {
-      last.text += text;
-      last.tokens.push(index);
-    } else {
-      words.push({ text, tokens: [index] });
-    }
-  });
-  return words.filter(({ text }) => text !== '');
-}
+import type { Attention, Word } from './client.js';
 
 /** The share of a target word's attention that a source word has: 0 to 1. */
 function wordWeight(weights: Attention['weights'], target: Word, source: Word): number {
   const all = target.tokens.flatMap((row) =>
     source.tokens.map((column) => weights[row]?.[column] ?? 0),
   );
-  return all.reduce((sum, weight) => sum + weight, 0) / target.tokens.length;
+  return all.reduce((sum, weight) => sum + weight, 0) / Math.max(1, target.tokens.length);
 }
 
 /** The rows for one line of the text. */
 export function attentionLine(
-  { sourceTokens, targetTokens, weights }: Attention,
+  { sourceWords: sources, targetWords: targets, weights }: Attention,
   languages: { readonly source: string; readonly target: string },
 ): HTMLElement {
-  const sources = wordsOf(sourceTokens);
-  const targets = wordsOf(targetTokens);
   const sourceItems = sources.map(({ text }) => {
     const item = document.createElement('li');
     item.className = 'source';

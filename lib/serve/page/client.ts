@@ -13,17 +13,17 @@ export interface Settings {
   readonly keyRequired: boolean;
 }
 
-/** How much each token of the translation attends to each token of the source. */
-export interface Attention {
-  readonly sourceTokens: readonly string[];
-  readonly targetTokens: readonly string[];
-  readonly weights: readonly (readonly number[])[];
+/** A word and the indices of its tokens. */
+export interface Word {
+  readonly text: string;
+  readonly tokens: readonly number[];
 }
 
-/** The answer of `/translate/detailed`. */
-export interface Details {
-  readonly alternatives: readonly string[];
-  readonly segments: readonly { readonly attention: Attention | null }[];
+/** How much each token of the translation attends to each token of the source. */
+export interface Attention {
+  readonly sourceWords: readonly Word[];
+  readonly targetWords: readonly Word[];
+  readonly weights: readonly (readonly number[])[];
 }
 
 /** What is sent to translate. */
@@ -42,9 +42,27 @@ export async function getSettings(): Promise<Settings> {
   return (await json(await fetch('frontend/settings'))) as Settings;
 }
 
-export async function getDetails(question: Question, signal: AbortSignal): Promise<Details> {
-  const answer = await post('translate/detailed', { ...question, alternatives: 3 }, signal);
-  return (await json(answer)) as Details;
+/** The attention of each line, if the model gives it. */
+export async function getAttention(
+  question: Question,
+  signal: AbortSignal,
+): Promise<readonly Attention[]> {
+  const answer = await json(await post('translate/detailed', question, signal));
+  const { segments } = answer as { segments: readonly { attention: Attention | null }[] };
+  return segments.flatMap(({ attention }) => attention ?? []);
+}
+
+/** The translations that a wider search finds, the best first. */
+export async function getAlternatives(
+  question: Question,
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  const answer = await json(await post('translate', { ...question, alternatives: 3 }, signal));
+  const { translatedText, alternatives } = answer as {
+    translatedText: string;
+    alternatives: readonly string[];
+  };
+  return [translatedText, ...alternatives];
 }
 
 /** Pieces of the translation as they are decoded. */

@@ -1,7 +1,13 @@
 /** The page to try the models. */
 import { attentionLine } from './attention.js';
-import { getDetails, getLanguages, getSettings, streamTranslation } from './client.js';
-import type { Details, Language, Question } from './client.js';
+import {
+  getAlternatives,
+  getAttention,
+  getLanguages,
+  getSettings,
+  streamTranslation,
+} from './client.js';
+import type { Attention, Language, Question } from './client.js';
 
 const form = element('form', HTMLFormElement);
 const source = element('source', HTMLSelectElement);
@@ -87,7 +93,8 @@ async function translate(): Promise<void> {
     for await (const piece of streamTranslation(question, signal)) translation.append(piece);
     status.textContent = 'Translated.';
     announcement.textContent = translation.textContent;
-    showDetails(await getDetails(question, signal), question);
+    showAttention(await getAttention(question, signal), question);
+    showAlternatives(await getAlternatives(question, signal), question);
   } catch (fault) {
     if (running !== controller) return;
     status.textContent = '';
@@ -110,21 +117,25 @@ function clear(): void {
   element('attention', HTMLElement).hidden = true;
 }
 
-function showDetails({ alternatives, segments }: Details, question: Question): void {
-  element('alternatives', HTMLElement).hidden = alternatives.length === 0;
+function showAttention(lines: readonly Attention[], question: Question): void {
+  element('attention', HTMLElement).hidden = lines.length === 0;
+  element('attention-lines', HTMLElement).replaceChildren(
+    ...lines.map((line) => attentionLine(line, question)),
+  );
+}
+
+/** Those that differ from the translation that is shown. */
+function showAlternatives(found: readonly string[], question: Question): void {
+  const others = found.filter((text) => text.trim() !== translation.textContent?.trim());
+  element('alternatives', HTMLElement).hidden = others.length === 0;
   element('alternatives-list', HTMLElement).replaceChildren(
-    ...alternatives.map((alternative) => {
+    ...others.map((text) => {
       const item = document.createElement('li');
       item.lang = question.target;
-      item.textContent = alternative;
+      item.textContent = text;
       return item;
     }),
   );
-  const lines = segments.flatMap(({ attention }) =>
-    attention === null ? [] : [attentionLine(attention, question)],
-  );
-  element('attention', HTMLElement).hidden = lines.length === 0;
-  element('attention-lines', HTMLElement).replaceChildren(...lines);
 }
 
 source.addEventListener('change', showTargets);

@@ -46,6 +46,11 @@ export function upperCase({ gate = () => Promise.resolve() }: DoubleOptions = {}
               weights: words(text).map((_, row) =>
                 words(text).map((_word, column) => (row === column ? 1 : 0)),
               ),
+              sourceWords: words(text).map((word, index) => ({ text: word, tokens: [index] })),
+              targetWords: words(text.toUpperCase()).map((word, index) => ({
+                text: word,
+                tokens: [index],
+              })),
             }
           : null,
       }));

@@ -146,6 +146,14 @@ describe('POST /translate/detailed', () => {
               [1, 0],
               [0, 1],
             ],
+            sourceWords: [
+              { text: 'ein', tokens: [0] },
+              { text: 'Haus', tokens: [1] },
+            ],
+            targetWords: [
+              { text: 'EIN', tokens: [0] },
+              { text: 'HAUS', tokens: [1] },
+            ],
           },
         },
         expect.objectContaining({ source: 'zwei' }),
