@@ -11,6 +11,7 @@ interface ServeFlags extends RuntimeFlags {
   host: string;
   port: number;
   maxModels: number;
+  beam: number;
   apiKeys?: string;
   cors?: string;
   page: boolean;
@@ -48,6 +49,7 @@ export function registerServe(program: Command): void {
       integer(1),
       8,
     )
+    .option('--beam <count>', 'hypotheses that are followed in a search', integer(1), 1)
     .optionsGroup('Network:')
     .option(
       '--host <address>',
@@ -113,15 +115,15 @@ async function serve(
   signal: AbortSignal,
 ): Promise<void> {
   const device = applyRuntimeFlags('serve', flags);
-  // Only this command needs the HTTP server.
-  const { createServer, readApiKeys } = await import('../serve/index.js');
-  const { host, port, gracePeriod, apiKeys, cors, maxModels, page, metrics } = flags;
+  const { createServer, readApiKeys } = await importServer();
+  const { host, port, gracePeriod, apiKeys, cors, maxModels, beam, page, metrics } = flags;
   const { bodyLimit, batchLimit, charLimit, alternativesLimit } = flags;
   const { concurrency, queueLimit, timeLimit, requestTimeout } = flags;
   const server = await createServer({
     models,
     device,
     maxModels,
+    beam,
     apiKeys: apiKeys === undefined ? undefined : await readApiKeys(apiKeys),
     cors,
     page,
@@ -142,6 +144,18 @@ async function serve(
     await aborted(signal);
   } finally {
     await server.close({ gracePeriod });
+  }
+}
+
+/** Only this command needs the HTTP server, which users install themselves. */
+async function importServer() {
+  try {
+    return await import('../serve/index.js');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ERR_MODULE_NOT_FOUND') throw error;
+    throw new Error('torchformer serve needs the package fastify: npm install fastify@5', {
+      cause: error,
+    });
   }
 }
 

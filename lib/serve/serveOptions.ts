@@ -27,6 +27,8 @@ export interface ServeOptions {
   models: string | Readonly<Record<string, string>>;
   /** The device of the models. Default `'cpu'`. */
   device?: DeviceChoice | undefined;
+  /** Number of hypotheses that are followed in a search. Default 1: greedy. */
+  beam?: number | undefined;
   /** Models in memory at the same time; the least recently used are unloaded. Default 8. */
   maxModels?: number | undefined;
   /** Keys of which a request for a translation must have one. Default: no key is needed. */
@@ -57,7 +59,7 @@ export interface ServeOptions {
   metrics?: boolean | undefined;
   /** Takes a line about each fault of the server. Default: nothing is logged. */
   log?: ((line: string) => void) | undefined;
-  /** Loads a model. Default: `Translator.load` on `device`. */
+  /** Loads a model. Default: `Translator.load` on `device`, with `beam`. */
   load?: ((folder: string) => Promise<ServedTranslator>) | undefined;
 }
 
@@ -84,6 +86,7 @@ export interface ServeSettings {
 
 /** The defaults of the numbers. */
 export const serveDefaults = {
+  beam: 1,
   maxModels: 8,
   bodyLimit: 1024 * 1024,
   batchLimit: 256,
@@ -133,7 +136,7 @@ export function checkServeOptions(owner: string, options: ServeOptions): ServeSe
     page: checkBoolean(owner, 'page', orDefault(options.page, true)),
     metrics: checkBoolean(owner, 'metrics', orDefault(options.metrics, true)),
     log,
-    load: loaderOf(owner, options),
+    load: loaderOf(owner, options, atLeast('beam', 1)),
   };
 }
 
@@ -163,11 +166,15 @@ function checkKeys(owner: string, keys: unknown): readonly string[] {
   );
 }
 
-function loaderOf(owner: string, { device = 'cpu', load }: ServeOptions): ServeSettings['load'] {
+function loaderOf(
+  owner: string,
+  { device = 'cpu', load }: ServeOptions,
+  beam: number,
+): ServeSettings['load'] {
   if (load !== undefined) {
     checkFunction(owner, 'load', load);
     return load;
   }
   const checked = checkDevice(owner, 'device', device);
-  return (folder) => loadServed(folder, checked);
+  return (folder) => loadServed(folder, checked, beam);
 }

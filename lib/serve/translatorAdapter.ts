@@ -1,7 +1,7 @@
 /** A {@link Translator} as the server uses it. */
 import { splitText } from '../decode/splitText.js';
 import { sourceLimit } from '../decode/positionLimit.js';
-import { Translator } from '../decode/translator.js';
+import { Translator, type TranslationHypothesis } from '../decode/translator.js';
 import type { Device } from '../tensor/device.js';
 import type {
   DetailedOptions,
@@ -15,48 +15,25 @@ import { sourceWords, targetWords } from './words.js';
 /**
  * Loads the model of a folder for the server.
  *
+ * @param beam number of hypotheses that are followed; more are if more are asked for
  * @throws TorchError ERR_CHECKPOINT naming the file and the fault
  */
-export async function loadServed(folder: string, device: Device): Promise<ServedTranslator> {
-  return new TranslatorAdapter(await Translator.load(folder, { device }));
-}
-
-/** A hypothesis as a translator with a search returns it. */
-interface FoundHypothesis {
-  readonly text: string;
-  readonly score: number;
-  readonly tokens: readonly { readonly token: string; readonly score: number }[];
-  /** For each of `tokens`, a weight for each source token, bos and eos included. */
-  readonly attention: readonly (readonly number[])[] | null;
-}
-
-/** The methods of a translator that has more than greedy decoding. */
-interface SearchingTranslator {
-  translateDetailed(
-    texts: readonly string[],
-    options: { beam: number; nBest: number; attention: boolean; signal: AbortSignal },
-  ): Promise<
-    readonly {
-      readonly sourceTokens: readonly string[];
-      readonly hypotheses: readonly FoundHypothesis[];
-    }[]
-  >;
-  translateStreaming(text: string, options: { signal: AbortSignal }): AsyncIterable<string>;
-}
-
-function searching(translator: object): SearchingTranslator | null {
-  const methods = ['translateDetailed', 'translateStreaming'];
-  return methods.every((method) => method in translator)
-    ? (translator as SearchingTranslator)
-    : null;
+export async function loadServed(
+  folder: string,
+  device: Device,
+  beam: number,
+): Promise<ServedTranslator> {
+  return new TranslatorAdapter(await Translator.load(folder, { device }), beam);
 }
 
 class TranslatorAdapter implements ServedTranslator {
   readonly #translator: Translator;
+  readonly #beam: number;
   readonly #limit: number;
 
-  constructor(translator: Translator) {
+  constructor(translator: Translator, beam: number) {
     this.#translator = translator;
+    this.#beam = beam;
     this.#limit = sourceLimit(translator.model);
   }
 
@@ -68,25 +45,24 @@ class TranslatorAdapter implements ServedTranslator {
   }
 
   async translate(texts: readonly string[], { signal }: ServedOptions): Promise<readonly string[]> {
-    return this.#translator.translate(texts, { signal });
+    return this.#translator.translate(texts, { beam: this.#beam, signal });
   }
 
   async detailed(
     texts: readonly string[],
     { hypotheses: count, attention, signal }: DetailedOptions,
   ): Promise<readonly ServedTranslation[]> {
-    const search = searching(this.#translator);
-    if (search === null) {
-      const outputs = await this.#translator.translate(texts, { signal });
-      return outputs.map((text) => ({ hypotheses: [withoutScore(text)], attention: null }));
-    }
-    const options = { beam: count, nBest: count, attention, signal };
-    const found = await search.translateDetailed(texts, options);
+    const found = await this.#translator.translateDetailed(texts, {
+      beam: Math.max(this.#beam, count),
+      nBest: count,
+      attention,
+      signal,
+    });
     return Promise.all(
       found.map(async ({ sourceTokens, hypotheses }, index) => {
         const [best] = hypotheses;
         // A text without tokens has none.
-        if (best === undefined) return { hypotheses: [withoutScore('')], attention: null };
+        if (best === undefined) return { hypotheses: [noTokens], attention: null };
         return {
           hypotheses: hypotheses.map(({ text, score, tokens }) => ({
             text,
@@ -103,7 +79,7 @@ class TranslatorAdapter implements ServedTranslator {
   async #attention(
     text: string,
     framed: readonly string[],
-    best: FoundHypothesis,
+    best: TranslationHypothesis,
   ): Promise<ServedAttention | null> {
     if (best.attention === null) return null;
     const { tokenizer } = this.#translator;
@@ -117,14 +93,8 @@ class TranslatorAdapter implements ServedTranslator {
     };
   }
 
-  async *stream(text: string, { signal }: ServedOptions): AsyncGenerator<string> {
-    const search = searching(this.#translator);
-    if (search !== null) {
-      yield* search.translateStreaming(text, { signal });
-      return;
-    }
-    const [output] = await this.#translator.translate([text], { signal });
-    yield output as string;
+  stream(text: string, { signal }: ServedOptions): AsyncIterable<string> {
+    return this.#translator.translateStreaming(text, { beam: this.#beam, signal });
   }
 
   dispose(): void {
@@ -132,6 +102,4 @@ class TranslatorAdapter implements ServedTranslator {
   }
 }
 
-function withoutScore(text: string) {
-  return { text, score: null, tokens: [] };
-}
+const noTokens = { text: '', score: null, tokens: [] };

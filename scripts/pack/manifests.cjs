@@ -14,7 +14,7 @@ function libtorchPackageVersion(libtorchVersion) {
 }
 
 /** Fields of package.json that a checkout needs and an installed package does not. */
-const checkoutOnly = ['scripts', 'devDependencies', 'binary', 'config'];
+const checkoutOnly = ['scripts', 'devDependencies', 'binary', 'config', 'overrides'];
 
 /**
  * @typedef {Record<string, unknown>} Manifest

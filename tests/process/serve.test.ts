@@ -1,28 +1,34 @@
 /** `torchformer serve` as a process: real models, real clients, signals. */
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
-import { mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { tmpdir } from 'node:os';
-import { saveModel, Translator } from 'torchformer';
+import { batches, Trainer } from 'torchformer';
+import type { ServedAttention, ServedTranslation } from 'torchformer/serve';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { tinyModel, tinyTask } from '../support/tinyTranslation.js';
 import { environment, root, runCommand, runScript, temporaryFolder } from './support.js';
 
 let models: string;
-/** What the model says to a text, which is not much: it is not trained. */
-let expected: string;
 
+/** A model that has learned number words: twenty one → 21. */
 beforeAll(async () => {
   models = mkdtempSync(join(tmpdir(), 'torchformer-served-'));
-  const { tokenizer, specialIds } = await tinyTask();
-  for (const pair of ['en-de', 'de-en']) {
-    const model = tinyModel(tokenizer.vocabSize);
-    await saveModel(join(models, pair), model, { tokenizer, specialIds });
-    model.dispose();
-  }
-  const translator = await Translator.load(join(models, 'en-de'));
-  [expected] = (await translator.translate(['twenty one'])) as [string];
-  translator.dispose();
+  const { tokenizer, specialIds, dataset } = await tinyTask();
+  const model = tinyModel(tokenizer.vocabSize);
+  const trainer = new Trainer(model, {
+    specialIds,
+    tokenizer,
+    out: join(models, 'en-de'),
+    learningRate: 3e-3,
+    reporter: null,
+  });
+  await trainer.fit((epoch) => batches(dataset, { batchSize: 25, shuffle: true, seed: 1, epoch }), {
+    epochs: 60,
+  });
+  trainer.dispose();
+  model.dispose();
+  cpSync(join(models, 'en-de'), join(models, 'de-en'), { recursive: true });
 });
 
 afterAll(() => rmSync(models, { recursive: true, force: true }));
@@ -82,17 +88,57 @@ describe('torchformer serve', () => {
     const { address, child, ended } = await start('--models', models);
     expect(address).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
     const question = { q: 'twenty one', source: 'en', target: 'de' };
-    expect(await translate(address, question)).toEqual([200, { translatedText: expected }]);
+    expect(await translate(address, question)).toEqual([200, { translatedText: '21' }]);
     const texts = ['twenty one', '', 'twenty one\n\ntwenty one'];
     expect(await translate(address, { ...question, q: texts })).toEqual([
       200,
-      { translatedText: [expected, '', `${expected}\n\n${expected}`] },
+      { translatedText: ['21', '', '21\n\n21'] },
     ]);
     child.kill('SIGTERM');
     expect(await ended).toEqual([143, null]);
   });
 
-  it('translates texts longer than the position table in parts', async () => {
+  it('streams the same text, and details it with scores, alternatives and attention', async () => {
+    const { address } = await start('--models', models);
+    const post = (path: string, more: object = {}) =>
+      fetch(address + path, {
+        method: 'POST',
+        body: JSON.stringify({ q: 'twenty one', source: 'en', target: 'de', ...more }),
+        headers: { 'content-type': 'application/json' },
+      });
+    const events = await (await post('/translate/stream')).text();
+    const pieces = [...events.matchAll(/event: piece\ndata: (.*)/g)].map(
+      ([, data]) => (JSON.parse(data as string) as { text: string }).text,
+    );
+    // A model this small may be done before the first piece is read.
+    expect(pieces.join('')).toBe('21');
+
+    const details = (await (await post('/translate/detailed')).json()) as {
+      translatedText: string;
+      segments: [ServedTranslation];
+    };
+    expect(details.translatedText).toBe('21');
+    const [{ hypotheses, attention }] = details.segments;
+    expect(hypotheses).toHaveLength(1);
+    expect(hypotheses[0]?.tokens.every(({ score }) => score <= 0)).toBe(true);
+    const { sourceTokens, targetTokens, sourceWords, weights } = attention as ServedAttention;
+    expect(sourceTokens.join('')).toMatch(/^twenty.one$/);
+    expect(sourceWords.map(({ text }) => text)).toEqual(['twenty', 'one']);
+    expect(weights).toHaveLength(targetTokens.length);
+    for (const row of weights) {
+      expect(row).toHaveLength(sourceTokens.length);
+      const sum = row.reduce((total, weight) => total + weight, 0);
+      expect(sum).toBeGreaterThan(0);
+      expect(sum).toBeLessThan(1.00001);
+    }
+
+    const { alternatives } = (await (await post('/translate', { alternatives: 2 })).json()) as {
+      alternatives: string[];
+    };
+    expect(alternatives).toHaveLength(2);
+  });
+
+  it('translates texts longer than the position table of 32 in parts', async () => {
     const { address } = await start('--model', `en-de=${join(models, 'en-de')}`);
     const q = 'twenty one '.repeat(40).trim();
     const [status, { translatedText }] = await translate(address, {
@@ -101,7 +147,7 @@ describe('torchformer serve', () => {
       target: 'de',
     });
     expect(status).toBe(200);
-    expect(translatedText).not.toBe('');
+    expect((translatedText as string).length).toBeGreaterThan(2 * 10);
   });
 
   it('finishes the requests that run when it is told to stop', async () => {
@@ -115,7 +161,7 @@ describe('torchformer serve', () => {
     child.kill('SIGINT');
     const [status, { translatedText }] = await running;
     expect(status).toBe(200);
-    expect(translatedText).toEqual(q.map(() => expected));
+    expect(translatedText).toEqual(q.map(() => '21'));
     expect(await ended).toEqual([130, null]);
   });
 
@@ -202,7 +248,7 @@ print(json.dumps([api.translate("twenty one", "en", "de"), api.languages(), api.
     child.stdout.setEncoding('utf8').on('data', (text: string) => (output += text));
     await new Promise((resolve) => child.on('exit', resolve));
     expect(JSON.parse(output)).toEqual([
-      expected,
+      '21',
       [
         { code: 'de', name: 'German', targets: ['en'] },
         { code: 'en', name: 'English', targets: ['de'] },

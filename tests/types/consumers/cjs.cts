@@ -1,5 +1,6 @@
 /** A CommonJS project. Compiled by packageTypes.test.ts as a user's file, never run. */
 import tf = require('torchformer');
+import serving = require('torchformer/serve');
 import { makeModel, Module, seed002, type Batches, type Tensor } from 'torchformer';
 import type { double } from './esm.mjs' with { 'resolution-mode': 'import' };
 
@@ -13,6 +14,7 @@ class Twice extends Module {
 const sizes: tf.ModelOptions = { N: 1, norm: seed002.norm };
 const model: tf.Transformer = makeModel(9, sizes);
 const options: seed002.MultiHeadOptions = { h: 4 };
+const server: Promise<serving.TranslationServer> = serving.createServer({ models: 'models' });
 type Made = Batches;
 // @ts-expect-error there is no such option
 makeModel(9, { layers: 6 });
