@@ -101,7 +101,7 @@ export function parseOptions(args: readonly string[]): BenchOptions {
     .option(
       '--peers <names>',
       `peers for train: ${trainPeers.join(',')}; or none, which skips the peers of all suites`,
-      peers,
+      noneOr(among(trainPeers)),
     )
     .option('--tables <names>', `batches of train: ${trainTables.join(',')}`, among(trainTables), [
       ...trainTables,
@@ -113,8 +113,8 @@ export function parseOptions(args: readonly string[]): BenchOptions {
     .option('--epochs <count>', 'epochs of job epochs', integer(1, 1000), 1)
     .option(
       '--decode-sizes <names>',
-      `models of decode: ${decodeSizeNames.join(',')}`,
-      among(decodeSizeNames),
+      `models of decode: ${decodeSizeNames.join(',')}; or none, for --model alone`,
+      noneOr(among(decodeSizeNames)),
       [...decodeSizeNames],
     )
     .option(
@@ -207,8 +207,8 @@ function suitesOf(program: Command): SuiteName[] {
   });
 }
 
-function peers(text: string): TrainPeer[] {
-  return text === 'none' ? [] : among(trainPeers)(text);
+function noneOr<T>(parse: (text: string) => T[]) {
+  return (text: string): T[] => (text === 'none' ? [] : parse(text));
 }
 
 /** Parses a comma-separated list; each name occurs once, in the order of `names`. */
