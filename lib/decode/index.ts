@@ -6,6 +6,7 @@ export type {
   Sampling,
   DecodingOptions,
 } from './decodingOptions.js';
+export type { DecodingPrecision } from './native/preparedModel.js';
 export {
   SequenceGenerator,
   type GeneratedSequence,

@@ -9,6 +9,7 @@ import type { Transformer } from '../nn/model/transformer.js';
 import { checkEvalMode } from '../nn/module/modes.js';
 import {
   checkArray,
+  checkChoice,
   checkInteger,
   checkOptions,
   checkRequiredOptions,
@@ -17,7 +18,13 @@ import {
 import { tidy } from '../tensor/scope.js';
 import { searchGreedily } from './greedy.js';
 import { NativeGeneration, type FoundTarget } from './native/generation.js';
-import { forgetPreparedModel, nativeObstacle, preparedModel } from './native/preparedModel.js';
+import {
+  decodingPrecisions,
+  forgetPreparedModel,
+  nativeObstacle,
+  preparedModel,
+  type DecodingPrecision,
+} from './native/preparedModel.js';
 import { nonFiniteFault } from './nonFinite.js';
 import { sourceLimit, targetLimit } from './positionLimit.js';
 import {
@@ -35,6 +42,13 @@ export interface SequenceGeneratorOptions {
   specialIds: SpecialIds;
   /** Other ids that are never generated; pad and bos never are. Default: none. */
   never?: readonly number[] | undefined;
+  /**
+   * How native decoding stores the weights of linear layers: `'float32'` (default), `'bfloat16'` (half
+   * the memory) or `'int8'` (a quarter: whole numbers with a scale for each output feature). Sums,
+   * activations and caches are float32 in any case. With few rows, decoding is limited by the memory
+   * that weights take.
+   */
+  precision?: DecodingPrecision | undefined;
 }
 
 /** A target that a search has found. */
@@ -99,6 +113,8 @@ export class SequenceGenerator {
   readonly model: Transformer;
   /** Ids of pad, bos and eos. */
   readonly specialIds: SpecialIds;
+  /** How native decoding stores the weights. */
+  readonly precision: DecodingPrecision;
   readonly #never: readonly number[];
   readonly #limits: SearchLimits;
   #native: NativeGeneration | null = null;
@@ -110,7 +126,7 @@ export class SequenceGenerator {
   constructor(model: Transformer, options: SequenceGeneratorOptions) {
     const owner = 'SequenceGenerator';
     checkModel(owner, model);
-    checkRequiredOptions(owner, options, ['specialIds', 'never'], 'specialIds');
+    checkRequiredOptions(owner, options, ['specialIds', 'never', 'precision'], 'specialIds');
     const vocabulary = model.generator.proj.outFeatures;
     checkSpecialIds(options.specialIds, vocabulary, owner);
     const { pad, bos, eos } = options.specialIds;
@@ -118,6 +134,8 @@ export class SequenceGenerator {
     this.specialIds = { pad, bos, eos };
     const never = checkIdList(owner, 'never', orDefault(options.never, []), vocabulary);
     this.#never = [...new Set([pad, bos, ...never])].filter((id) => id !== eos);
+    const precision = orDefault(options.precision, 'float32');
+    this.precision = checkChoice(owner, 'precision', precision, decodingPrecisions);
     this.#limits = {
       vocabulary,
       longestTarget: targetLimit(model),
@@ -255,7 +273,7 @@ export class SequenceGenerator {
 
   /** The one of the present weights. */
   async #nativeGeneration(): Promise<NativeGeneration> {
-    const prepared = await preparedModel(this.model);
+    const prepared = await preparedModel(this.model, this.precision);
     if (this.#native?.model !== prepared) {
       const { bos, eos } = this.specialIds;
       this.#native = new NativeGeneration(prepared, bos, eos, this.#never);

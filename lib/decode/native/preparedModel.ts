@@ -38,6 +38,12 @@ export function nativeObstacle(model: Transformer): string | null {
     : `its weights are ${(other ?? model.generator.proj.weight).dtype}, not float32`;
 }
 
+/** How native decoding stores the weights of linear layers. */
+export type DecodingPrecision = 'float32' | 'bfloat16' | 'int8';
+
+/** @internal */
+export const decodingPrecisions: readonly DecodingPrecision[] = ['float32', 'bfloat16', 'int8'];
+
 /** A prepared model; its weights are freed with the last generation that uses them. */
 export interface PreparedModel {
   /** The number by which native code knows it. */
@@ -49,7 +55,7 @@ interface Prepared {
   readonly model: Promise<PreparedModel>;
 }
 
-const preparedModels = new WeakMap<Transformer, Prepared>();
+const preparedModels = new WeakMap<Transformer, Map<DecodingPrecision, Prepared>>();
 
 const collector = new FinalizationRegistry<number>((handle) => {
   call('torchformer_decode::free_model', handle);
@@ -59,15 +65,20 @@ const collector = new FinalizationRegistry<number>((handle) => {
  * The prepared weights of a model without a {@link nativeObstacle}. They are prepared off the event
  * loop at the first call, and again after the weights have changed.
  */
-export function preparedModel(model: Transformer): Promise<PreparedModel> {
+export function preparedModel(
+  model: Transformer,
+  precision: DecodingPrecision,
+): Promise<PreparedModel> {
   const weights = weightsOf(model);
   const fingerprint = call('torchformer_decode::fingerprint', weights) as number;
-  const known = preparedModels.get(model);
+  const byPrecision = preparedModels.get(model) ?? new Map<DecodingPrecision, Prepared>();
+  preparedModels.set(model, byPrecision);
+  const known = byPrecision.get(precision);
   if (known?.fingerprint === fingerprint) return known.model;
-  const prepared = { fingerprint, model: prepare(weights, model.config as ModelConfig) };
-  preparedModels.set(model, prepared);
+  const prepared = { fingerprint, model: prepare(weights, model.config as ModelConfig, precision) };
+  byPrecision.set(precision, prepared);
   prepared.model.catch(() => {
-    if (preparedModels.get(model) === prepared) preparedModels.delete(model);
+    if (byPrecision.get(precision) === prepared) byPrecision.delete(precision);
   });
   return prepared.model;
 }
@@ -75,6 +86,7 @@ export function preparedModel(model: Transformer): Promise<PreparedModel> {
 async function prepare(
   weights: readonly (Tensor | null)[],
   { N, h, norm, order, activation }: ModelConfig,
+  precision: DecodingPrecision,
 ): Promise<PreparedModel> {
   const handle = (await callAsync('torchformer_decode::prepare', weights, N, h, {
     eps: norm.eps,
@@ -83,6 +95,7 @@ async function prepare(
     centred: norm.kind === 'layer',
     post_norm: order === 'post',
     activation,
+    precision,
   })) as number;
   const prepared = { handle };
   collector.register(prepared, handle, prepared);
@@ -148,11 +161,13 @@ function feedForwardOf({ w1, w2, w3 }: PositionwiseFeedForward): (Tensor | null)
 export function forgetPreparedModel(model: Transformer): void {
   const known = preparedModels.get(model);
   preparedModels.delete(model);
-  known?.model.then(
-    (prepared) => {
-      collector.unregister(prepared);
-      call('torchformer_decode::free_model', prepared.handle);
-    },
-    () => undefined,
-  );
+  for (const { model: preparing } of known?.values() ?? []) {
+    preparing.then(
+      (prepared) => {
+        collector.unregister(prepared);
+        call('torchformer_decode::free_model', prepared.handle);
+      },
+      () => undefined,
+    );
+  }
 }

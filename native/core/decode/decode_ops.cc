@@ -44,7 +44,7 @@ void checkFinite(const char* op, const char* name, double value, double least) {
 
 int64_t prepare(const c10::List<std::optional<at::Tensor>>& weights, int64_t layers, int64_t heads,
                 double eps, bool sampleStd, bool epsOutside, bool centred, bool postNorm,
-                std::string_view activation) {
+                std::string_view activation, std::string_view precision) {
   std::vector<at::Tensor> found;
   for (const std::optional<at::Tensor> weight : weights) {
     found.push_back(weight.value_or(at::Tensor()));
@@ -53,7 +53,8 @@ int64_t prepare(const c10::List<std::optional<at::Tensor>>& weights, int64_t lay
                        heads,
                        postNorm,
                        {eps, sampleStd, epsOutside, centred},
-                       parseActivation("prepare", activation)};
+                       parseActivation("prepare", activation),
+                       parseWeightPrecision("prepare", precision)};
   return Models::add(std::make_shared<const PreparedModel>(found, form));
 }
 
@@ -263,7 +264,7 @@ void defineDecodeOps(torch::Library& library) {
   define(library,
          "prepare(Tensor?[] weights, int layers, int heads, *, float eps=1e-6, "
          "bool sample_std=False, bool eps_outside=False, bool centred=True, bool post_norm=False, "
-         "str activation=\"relu\") -> int",
+         "str activation=\"relu\", str precision=\"float32\") -> int",
          TORCH_FN(prepare));
   define(library, "fingerprint(Tensor?[] weights) -> int", TORCH_FN(fingerprint));
   define(library, "free_model(int model) -> ()", TORCH_FN(freeModel));

@@ -185,7 +185,8 @@ float* ModelPasses::step(const std::vector<StepRow>& stepRows) {
   for (const auto& row : stepRows) {
     longest = std::max({longest, row.position + 1, row.source->length});
   }
-  auto* const weightsStart = workspace_.reserve(weights, rows * heads * longest);
+  const auto weightsStride = cachedWeights(longest);
+  auto* const weightsStart = workspace_.reserve(weights, rows * heads * weightsStride);
   addresses_.resize(static_cast<size_t>(rows * longest));
   const auto scale = static_cast<float>(1.0 / std::sqrt(static_cast<double>(model.headSize)));
   const auto forRows = [&](auto&& visit) {
@@ -195,12 +196,12 @@ float* ModelPasses::step(const std::vector<StepRow>& stepRows) {
     });
   };
   const auto attend = [&](int64_t i, const float* query, int64_t count, auto&& keyValueAt) {
-    auto* const scores = weightsStart + i * heads * longest;
+    auto* const found = weightsStart + i * heads * weightsStride;
     auto** const addresses = addresses_.data() + i * longest;
     for (int64_t t = 0; t < count; ++t) addresses[t] = keyValueAt(t);
-    attendCached(
-        {query, addresses, count, heads, model.headSize, scale, scores, heard + i * width});
-    return scores;
+    attendCached({query, addresses, count, heads, model.headSize, scale, found, weightsStride,
+                  heard + i * width});
+    return found;
   };
   for (int64_t i = 0; i < rows; ++i) {
     const auto& row = stepRows[static_cast<size_t>(i)];
@@ -229,8 +230,8 @@ float* ModelPasses::step(const std::vector<StepRow>& stepRows) {
         const auto length = row.source->length;
         const auto* found = attend(i, joined + i * width, length,
                                    [&](int64_t t) { return keyValue + t * 2 * width; });
-        if (row.attention != nullptr) {
-          std::copy_n(found, heads * length, row.attention + l * heads * length);
+        for (int64_t h = 0; row.attention != nullptr && h < heads; ++h) {
+          std::copy_n(found + h * weightsStride, length, row.attention + (l * heads + h) * length);
         }
       });
       layer.sourceOutput.apply(heard, rows, x, width, Then::add);

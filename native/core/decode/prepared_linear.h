@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "core/decode/weight_precision.h"
+
 // A linear layer whose weight is prepared once, for products of few rows in every decoding step.
 
 namespace torchformer::core {
@@ -22,7 +24,7 @@ class PreparedLinear {
   PreparedLinear() = default;
 
   /// `weight` [out, in], `bias` [out] or undefined; both float32 on the CPU. Neither is kept.
-  PreparedLinear(const at::Tensor& weight, const at::Tensor& bias);
+  PreparedLinear(const at::Tensor& weight, const at::Tensor& bias, WeightPrecision precision);
 
   /// x [rows, in], y [rows, out], whose rows are `yStride` elements apart.
   void apply(const float* x, int64_t rows, float* y, int64_t yStride, Then then) const;
@@ -30,14 +32,22 @@ class PreparedLinear {
   int64_t inFeatures() const { return in_; }
   int64_t outFeatures() const { return out_; }
   /// Bytes that one pass over the weight reads.
-  int64_t bytes() const;
+  int64_t bytes() const { return weight_.defined() ? static_cast<int64_t>(weight_.nbytes()) : 0; }
 
  private:
+  template <typename W>
+  void applyTiled(const float* x, int64_t rows, float* y, int64_t yStride, Then then) const;
+  void applyPlain(const float* x, int64_t rows, float* y, int64_t yStride, Then then) const;
+
   int64_t in_ = 0;
   int64_t out_ = 0;
-  at::Tensor panels_;  // packed for our kernels; undefined without one
-  at::Tensor weight_;  // only without a kernel
-  at::Tensor bias_;    // may be undefined
+  WeightPrecision precision_ = WeightPrecision::float32;
+  /// Packed for our kernels, in `precision_`; or, where the processor has none, [out, in] in
+  /// float32.
+  at::Tensor weight_;
+  bool isPacked_ = false;
+  at::Tensor scale_;  // [out]; of int8 only
+  at::Tensor bias_;   // [out]; may be undefined
 };
 
 }  // namespace torchformer::core

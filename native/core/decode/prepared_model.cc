@@ -78,7 +78,7 @@ class WeightReader {
   size_t at_ = 0;
 };
 
-PreparedLinear joined(const std::vector<WeightReader::Linear>& parts) {
+PreparedLinear joined(const std::vector<WeightReader::Linear>& parts, WeightPrecision precision) {
   std::vector<at::Tensor> weights, biases;
   for (const auto& part : parts) {
     weights.push_back(part.weight);
@@ -86,10 +86,12 @@ PreparedLinear joined(const std::vector<WeightReader::Linear>& parts) {
   }
   TF_CHECK(ERR_SHAPE, biases.empty() || biases.size() == parts.size(), owner,
            ": the projections of an attention must all have biases, or none");
-  return {at::cat(weights), biases.empty() ? at::Tensor() : at::cat(biases)};
+  return {at::cat(weights), biases.empty() ? at::Tensor() : at::cat(biases), precision};
 }
 
-PreparedLinear prepared(const WeightReader::Linear& linear) { return {linear.weight, linear.bias}; }
+PreparedLinear prepared(const WeightReader::Linear& linear, WeightPrecision precision) {
+  return {linear.weight, linear.bias, precision};
+}
 
 struct AttentionWeights {
   WeightReader::Linear query, key, value, output;
@@ -102,7 +104,7 @@ AttentionWeights readAttention(WeightReader& reader, const char* name, int64_t w
   return {query, key, value, reader.linear(name, width, width)};
 }
 
-PreparedFeedForward readFeedForward(WeightReader& reader, int64_t width, Activation activation,
+PreparedFeedForward readFeedForward(WeightReader& reader, int64_t width, const ModelForm& form,
                                     int64_t& innerWidth) {
   const auto first = reader.next("w_1");
   TF_CHECK(ERR_SHAPE, first.defined() && first.dim() == 2 && first.size(1) == width, owner,
@@ -111,9 +113,10 @@ PreparedFeedForward readFeedForward(WeightReader& reader, int64_t width, Activat
   innerWidth = first.size(0);
   const auto firstBias = reader.optionalVector("w_1's bias", innerWidth);
   const auto second = reader.linear("w_2", width, innerWidth);
-  PreparedFeedForward result{{first, firstBias}, {}, prepared(second)};
-  if (activation == Activation::swiglu) {
-    result.gate = prepared(reader.linear("w_3", innerWidth, width));
+  PreparedFeedForward result{
+      {first, firstBias, form.precision}, {}, prepared(second, form.precision)};
+  if (form.activation == Activation::swiglu) {
+    result.gate = prepared(reader.linear("w_3", innerWidth, width), form.precision);
   } else {
     reader.next("w_3");
     reader.next("w_3's bias");
@@ -161,29 +164,29 @@ PreparedModel::PreparedModel(const std::vector<at::Tensor>& weights, const Model
   target.positions = ownCopy(reader.optionalTable("target positions", width));
   rotary = ownCopy(reader.optionalTable("rotary table", headSize));
   vocabulary = target.table.size(0);
-  generator = prepared(reader.linear("generator", vocabulary, width));
+  generator = prepared(reader.linear("generator", vocabulary, width), form.precision);
   encoderNorm = reader.norm("encoder's final norm", width, form.norm);
   decoderNorm = reader.norm("decoder's final norm", width, form.norm);
   for (int64_t i = 0; i < form.layers; ++i) {
     PreparedEncoderLayer layer;
     for (auto& norm : layer.norms) norm = reader.norm("norm", width, form.norm);
     const auto attention = readAttention(reader, "attention", width);
-    layer.queryKeyValue = joined({attention.query, attention.key, attention.value});
-    layer.output = prepared(attention.output);
-    layer.feedForward = readFeedForward(reader, width, form.activation, innerWidth);
+    layer.queryKeyValue = joined({attention.query, attention.key, attention.value}, form.precision);
+    layer.output = prepared(attention.output, form.precision);
+    layer.feedForward = readFeedForward(reader, width, form, innerWidth);
     encoder.push_back(std::move(layer));
   }
   for (int64_t i = 0; i < form.layers; ++i) {
     PreparedDecoderLayer layer;
     for (auto& norm : layer.norms) norm = reader.norm("norm", width, form.norm);
     const auto self = readAttention(reader, "attention to the target", width);
-    layer.queryKeyValue = joined({self.query, self.key, self.value});
-    layer.output = prepared(self.output);
+    layer.queryKeyValue = joined({self.query, self.key, self.value}, form.precision);
+    layer.output = prepared(self.output, form.precision);
     const auto cross = readAttention(reader, "attention to the source", width);
-    layer.sourceQuery = prepared(cross.query);
-    layer.sourceKeyValue = joined({cross.key, cross.value});
-    layer.sourceOutput = prepared(cross.output);
-    layer.feedForward = readFeedForward(reader, width, form.activation, innerWidth);
+    layer.sourceQuery = prepared(cross.query, form.precision);
+    layer.sourceKeyValue = joined({cross.key, cross.value}, form.precision);
+    layer.sourceOutput = prepared(cross.output, form.precision);
+    layer.feedForward = readFeedForward(reader, width, form, innerWidth);
     decoder.push_back(std::move(layer));
   }
   reader.finish();

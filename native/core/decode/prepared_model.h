@@ -66,6 +66,7 @@ struct ModelForm {
   bool postNorm;
   NormForm norm;
   Activation activation;
+  WeightPrecision precision;  // of the linear layers
 };
 
 class PreparedModel {

@@ -12,10 +12,14 @@ struct CachedAttention {
   int64_t count;
   int64_t heads;
   int64_t size;
-  float scale;    // of the scores
-  float* scores;  // [heads, count], becomes the weights
-  float* output;  // [heads * size]
+  float scale;     // of the scores
+  float* weights;  // [heads, weightsStride]: those of `count` rows; what follows is overwritten
+  int64_t weightsStride;  // at least cachedWeights(count)
+  float* output;          // [heads * size]
 };
+
+/// The elements of `weights` that `count` rows need.
+int64_t cachedWeights(int64_t count);
 
 /// output = softmax(scale * query . keys) values, for each head. The bits depend on these rows
 /// alone.

@@ -27,11 +27,12 @@ struct Strided {
   int64_t columnStride;
 };
 
-/// c (+)= a b for some rows of one panel of a and some neighboring panels of b.
-template <typename T>
+/// c (+)= a b for some rows of one panel of a and some neighboring panels of b, whose elements are
+/// of type W: T itself, or a narrower one that is widened on the way, see TileKernel.
+template <typename T, typename W = T>
 struct TileWork {
   const T* a;  // the panel
-  const T* b;  // the first panel
+  const W* b;  // the first panel
   T* c;        // the first element of the result
   int64_t bPanelStride;
   int64_t cStride;
@@ -41,7 +42,7 @@ struct TileWork {
   bool accumulates;
   // The part of the next panel of b that this tile fetches into the second cache, `nextStep` bytes
   // for each step of the depth.
-  const T* next;
+  const W* next;
   int64_t nextStep;
 };
 
@@ -51,6 +52,10 @@ struct TileKernel {
   int64_t rows;     // of a panel of a
   int64_t columns;  // of a panel of b
   void (*multiply)(const TileWork<T>& work);
+  /// The same for the bits of bfloat16 numbers and for whole numbers, which take less memory. Null
+  /// for double.
+  void (*multiplyBfloat16)(const TileWork<T, uint16_t>& work);
+  void (*multiplyInt8)(const TileWork<T, int8_t>& work);
   /// How many panels of b a tile of so many rows should cover: a tile of few rows needs several, or
   /// it has too few sums at a time to keep the multipliers busy.
   int64_t (*panelsAtOnce)(int64_t rows);

@@ -9,6 +9,7 @@
 //   touched, and read as zero
 //   transpose(block): `width` vectors as rows of a square, in place
 //   maxRows: of a tile; maxSums: how many registers may hold sums
+//   isWidening: whether load also takes bits of bfloat16 and 8-bit whole numbers
 // All names are in an anonymous namespace: each kernel file has its own copy, compiled for its
 // instructions.
 
@@ -31,8 +32,8 @@ void prefetchLater(const T* address) {
   __builtin_prefetch(address, 0, 2);
 }
 
-template <typename V, int Rows, int Panels>
-void multiplyTile(const TileWork<typename V::Element>& work, int64_t panelRows) {
+template <typename V, typename W, int Rows, int Panels>
+void multiplyTile(const TileWork<typename V::Element, W>& work, int64_t panelRows) {
   using T = typename V::Element;
   using Register = typename V::Register;
   constexpr int vectors = Panels * vectorsOfPanel;
@@ -50,7 +51,7 @@ void multiplyTile(const TileWork<typename V::Element>& work, int64_t panelRows) 
   }
   const auto* next = reinterpret_cast<const char*>(work.next);
   const T* a = work.a;
-  const T* b = work.b;
+  const W* b = work.b;
   const int64_t panelStride = work.bPanelStride;
   for (int64_t k = 0; k < work.depth; ++k) {
     Register columns[vectors];
@@ -105,22 +106,22 @@ int64_t panelsAtOnce(int64_t rows) {
   return 1;
 }
 
-template <typename V, int Rows>
-void multiplyRows(const TileWork<typename V::Element>& work) {
+template <typename V, typename W, int Rows>
+void multiplyRows(const TileWork<typename V::Element, W>& work) {
   constexpr int sums = Rows * vectorsOfPanel;
   if constexpr (4 * sums <= V::maxSums) {
-    if (work.columns > 3 * panelColumns<V>) return multiplyTile<V, Rows, 4>(work, V::maxRows);
+    if (work.columns > 3 * panelColumns<V>) return multiplyTile<V, W, Rows, 4>(work, V::maxRows);
   }
   if constexpr (2 * sums <= V::maxSums) {
-    if (work.columns > panelColumns<V>) return multiplyTile<V, Rows, 2>(work, V::maxRows);
+    if (work.columns > panelColumns<V>) return multiplyTile<V, W, Rows, 2>(work, V::maxRows);
   }
-  multiplyTile<V, Rows, 1>(work, V::maxRows);
+  multiplyTile<V, W, Rows, 1>(work, V::maxRows);
 }
 
-template <typename V, int Rows = V::maxRows>
-void multiply(const TileWork<typename V::Element>& work) {
-  if (work.rows == Rows) return multiplyRows<V, Rows>(work);
-  if constexpr (Rows > 1) multiply<V, Rows - 1>(work);
+template <typename V, typename W, int Rows = V::maxRows>
+void multiply(const TileWork<typename V::Element, W>& work) {
+  if (work.rows == Rows) return multiplyRows<V, W, Rows>(work);
+  if constexpr (Rows > 1) multiply<V, W, Rows - 1>(work);
 }
 
 /// `width` elements of each of up to `width` lines, `stride` apart, at `to`: element (line, k) at
@@ -218,8 +219,14 @@ void sumRows(const typename V::Element* panel, int64_t count, int64_t depth,
 
 template <typename V>
 constexpr TileKernel<typename V::Element> kernelOf(const char* name) {
-  return {name,        V::maxRows,     panelColumns<V>, multiply<V>, panelsAtOnce<V>,
-          packRows<V>, packColumns<V>, sumRows<V>};
+  using T = typename V::Element;
+  TileKernel<T> kernel{name,    V::maxRows,      panelColumns<V>, multiply<V, T>, nullptr,
+                       nullptr, panelsAtOnce<V>, packRows<V>,     packColumns<V>, sumRows<V>};
+  if constexpr (V::isWidening) {
+    kernel.multiplyBfloat16 = multiply<V, uint16_t>;
+    kernel.multiplyInt8 = multiply<V, int8_t>;
+  }
+  return kernel;
 }
 
 }  // namespace

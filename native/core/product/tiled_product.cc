@@ -16,6 +16,7 @@
 #include <cstdlib>
 #include <memory>
 #include <new>
+#include <type_traits>
 
 namespace torchformer::core {
 
@@ -153,13 +154,25 @@ Blocks divide(const TileKernel<T>& kernel, int64_t rows, int64_t columns, int64_
   return blocks;
 }
 
+/// The loop for elements W of b.
+template <typename W, typename T>
+auto multiplyOf(const TileKernel<T>& kernel) {
+  if constexpr (std::is_same_v<W, T>) {
+    return kernel.multiply;
+  } else if constexpr (std::is_same_v<W, uint16_t>) {
+    return kernel.multiplyBfloat16;
+  } else {
+    return kernel.multiplyInt8;
+  }
+}
+
 /// One thread's part in the product of a piece: the blocks that it is handed.
-template <typename T>
+template <typename T, typename W>
 class BlockMultiplier {
  public:
   /// `packed`: the columns of the piece.
-  BlockMultiplier(const TileKernel<T>& kernel, const TiledProduct<T>& product, const Piece& piece,
-                  const T* packed, const Blocks& blocks)
+  BlockMultiplier(const TileKernel<T>& kernel, const TiledProduct<T, W>& product,
+                  const Piece& piece, const W* packed, const Blocks& blocks)
       : kernel_(kernel),
         product_(product),
         piece_(piece),
@@ -227,16 +240,16 @@ class BlockMultiplier {
     const bool completes = piece_.firstDepth + k + depth == product_.depth;
     const auto columns = std::min(mostColumns, piece_.columns - firstColumn);
     const auto bPanelStride = kernel_.columns * piece_.depth;
-    const T* const b = packed_ + firstColumn * piece_.depth + k * kernel_.columns;
+    const W* const b = packed_ + firstColumn * piece_.depth + k * kernel_.columns;
     // The tiles of this panel share the fetching of the next one.
     const auto share = kernel_.columns * depth / (endPanel_ - firstPanel_);
-    const auto nextStep = share * static_cast<int64_t>(sizeof(T)) / std::max<int64_t>(1, depth);
+    const auto nextStep = share * static_cast<int64_t>(sizeof(W)) / std::max<int64_t>(1, depth);
     for (int64_t panel = firstPanel_; panel < endPanel_; ++panel) {
       const auto row = rowOf(panel);
       T* const c = product_.c + row * product_.cStride + piece_.firstColumn + firstColumn;
-      kernel_.multiply({packedRows(panel), b, c, bPanelStride, product_.cStride, depth,
-                        rowsOf(panel), columns, product_.accumulates || !startsAt(k),
-                        b + bPanelStride + (panel - firstPanel_) * share, nextStep});
+      multiplyOf<W>(kernel_)({packedRows(panel), b, c, bPanelStride, product_.cStride, depth,
+                              rowsOf(panel), columns, product_.accumulates || !startsAt(k),
+                              b + bPanelStride + (panel - firstPanel_) * share, nextStep});
       if (completes && product_.finish != nullptr) {
         (*product_.finish)(
             {c, product_.cStride, row, piece_.firstColumn + firstColumn, rowsOf(panel), columns});
@@ -245,9 +258,9 @@ class BlockMultiplier {
   }
 
   const TileKernel<T>& kernel_;
-  const TiledProduct<T>& product_;
+  const TiledProduct<T, W>& product_;
   const Piece& piece_;
-  const T* packed_;
+  const W* packed_;
   const Blocks& blocks_;
   int64_t sumLength_;
   int64_t panelStride_;
@@ -261,17 +274,23 @@ class BlockMultiplier {
   int64_t endPanel_ = 0;
 };
 
-template <typename T>
-void multiplyPiece(const TileKernel<T>& kernel, const TiledProduct<T>& product, const Piece& piece,
-                   const T* packed, int64_t threads) {
+template <typename T, typename W>
+void multiplyPiece(const TileKernel<T>& kernel, const TiledProduct<T, W>& product,
+                   const Piece& piece, const W* packed, int64_t threads) {
   const auto blocks = divide(kernel, product.rows, piece.columns, threads);
   std::atomic<int64_t> next{0};
   onThreads(threads, [&] {
-    BlockMultiplier<T> multiplier(kernel, product, piece, packed, blocks);
+    BlockMultiplier<T, W> multiplier(kernel, product, piece, packed, blocks);
     for (int64_t block; (block = next.fetch_add(1, std::memory_order_relaxed)) < blocks.count();) {
       multiplier.multiply(block);
     }
   });
+}
+
+template <typename T, typename W>
+int64_t threadsFor(const TiledProduct<T, W>& product) {
+  const bool isLarge = product.rows * product.columns * product.depth > workForThreads;
+  return isLarge ? at::get_num_threads() : 1;
 }
 
 }  // namespace
@@ -279,8 +298,7 @@ void multiplyPiece(const TileKernel<T>& kernel, const TiledProduct<T>& product, 
 template <typename T>
 void multiplyTiled(const TileKernel<T>& kernel, const TiledProduct<T>& product) {
   if (product.rows == 0 || product.columns == 0) return;
-  const bool isLarge = product.rows * product.columns * product.depth > workForThreads;
-  const int64_t threads = isLarge ? at::get_num_threads() : 1;
+  const auto threads = threadsFor(product);
   if (product.packedB != nullptr) {
     multiplyPiece(kernel, product, {0, product.depth, 0, product.columns}, product.packedB,
                   threads);
@@ -308,6 +326,13 @@ void multiplyTiled(const TileKernel<T>& kernel, const TiledProduct<T>& product) 
   }
 }
 
+template <typename W>
+void multiplyNarrow(const TileKernel<float>& kernel, const TiledProduct<float, W>& product) {
+  if (product.rows == 0 || product.columns == 0) return;
+  multiplyPiece(kernel, product, {0, product.depth, 0, product.columns}, product.packedB,
+                threadsFor(product));
+}
+
 template <typename T>
 int64_t packedSize(const TileKernel<T>& kernel, int64_t depth, int64_t columns) {
   return ceilDivide(columns, kernel.columns) * kernel.columns * depth;
@@ -322,6 +347,8 @@ void packForProducts(const TileKernel<T>& kernel, const Strided<T>& b, int64_t d
 
 template void multiplyTiled(const TileKernel<float>&, const TiledProduct<float>&);
 template void multiplyTiled(const TileKernel<double>&, const TiledProduct<double>&);
+template void multiplyNarrow(const TileKernel<float>&, const TiledProduct<float, uint16_t>&);
+template void multiplyNarrow(const TileKernel<float>&, const TiledProduct<float, int8_t>&);
 template int64_t packedSize(const TileKernel<float>&, int64_t, int64_t);
 template int64_t packedSize(const TileKernel<double>&, int64_t, int64_t);
 template void packForProducts(const TileKernel<float>&, const Strided<float>&, int64_t, int64_t,

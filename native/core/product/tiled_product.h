@@ -24,12 +24,13 @@ struct FinishedTile {
 template <typename T>
 using Finish = c10::function_ref<void(const FinishedTile<T>&)>;
 
-template <typename T>
+/// W: the elements of a packed b, see TileWork.
+template <typename T, typename W = T>
 struct TiledProduct {
   int64_t rows, depth, columns;
   Strided<T> a;  // [rows, depth]
   Strided<T> b;  // [depth, columns]; not read if it is packed
-  const T* packedB = nullptr;
+  const W* packedB = nullptr;
   T* c = nullptr;  // [rows, columns]
   int64_t cStride = 0;
   bool accumulates = false;  // c += a b
@@ -41,6 +42,11 @@ struct TiledProduct {
 /// their length alone: not on the other rows, on the threads or on the kernel.
 template <typename T>
 void multiplyTiled(const TileKernel<T>& kernel, const TiledProduct<T>& product);
+
+/// The same for a packed b of narrower elements, bits of bfloat16 or whole numbers: elements of
+/// float panels that were narrowed one by one.
+template <typename W>
+void multiplyNarrow(const TileKernel<float>& kernel, const TiledProduct<float, W>& product);
 
 /// Number of elements of a packed b [depth, columns].
 template <typename T>
