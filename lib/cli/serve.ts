@@ -4,6 +4,7 @@ import type { ServeOptions } from '../serve/index.js';
 import { integer, nonEmpty, path, positiveNumber } from './flagValues.js';
 import { addRuntimeFlags, applyRuntimeFlags, type RuntimeFlags } from './runtimeFlags.js';
 import { withInterrupts } from './signals.js';
+import { commandWording } from './wording.js';
 
 interface ServeFlags extends RuntimeFlags {
   models?: string;
@@ -136,7 +137,7 @@ async function serve(
     queueLimit,
     timeLimit,
     requestTimeout,
-    log: (line) => process.stderr.write(`${line}\n`),
+    log: (line) => process.stderr.write(`${commandWording(line)}\n`),
   });
   try {
     const address = await server.listen({ host, port });

@@ -1,4 +1,5 @@
 /** What the routes share. */
+import { setMaxListeners } from 'node:events';
 import { ApiKeys } from './apiKeys.js';
 import { ModelList, parsePair, type ListedModel } from './modelList.js';
 import { ModelPool } from './modelPool.js';
@@ -29,6 +30,8 @@ export class ServerContext {
     this.queue = new WorkQueue(settings);
     this.pool = new ModelPool({ maxModels, load: (pair) => this.#load(pair) });
     this.metrics = new ServerMetrics(this.queue, this.pool);
+    // Every running request listens to it.
+    setMaxListeners(0, this.ending.signal);
   }
 
   /** The models that are listed, and those that are in memory although their folder has gone. */

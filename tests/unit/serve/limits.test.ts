@@ -115,6 +115,23 @@ describe('a full queue', () => {
   });
 });
 
+describe('many requests that run at the same time', () => {
+  it('give no warning about their listeners', async () => {
+    const warnings: string[] = [];
+    const onWarning = ({ message }: Error) => void warnings.push(message);
+    process.on('warning', onWarning);
+    const held = gate();
+    const double = upperCase({ gate: () => held.opened });
+    const { post } = await serving({ load: () => Promise.resolve(double) });
+    const running = Array.from({ length: 30 }, () => post('/translate', german('a')));
+    while (double.calls.length < 30) await sleep(5);
+    held.open();
+    await Promise.all(running);
+    process.removeListener('warning', onWarning);
+    expect(warnings).toEqual([]);
+  });
+});
+
 describe('close', () => {
   it('finishes what runs and what waits, refuses what is new, and unloads the models', async () => {
     const held = gate();
