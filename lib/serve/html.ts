@@ -1,5 +1,6 @@
 /** The texts in HTML: found, and replaced by their translations, with everything else left as it is. */
 import { Parser } from 'htmlparser2';
+import { RequestError } from './requestError.js';
 
 /** A text between tags, without the white space around it. */
 interface TextNode {
@@ -35,6 +36,8 @@ const untranslated = new Set(
  * Finds the texts between the tags. Not among them: comments, attributes, the content of scripts,
  * styles, code and form fields, and elements with `translate="no"` or the class `notranslate`.
  * Nothing is executed or fetched.
+ *
+ * @throws RequestError 400 if tags are nested deeper than browsers nest them
  */
 export function parseHtml(html: string): HtmlTexts {
   const nodes = textNodes(html).filter(({ text }) => text.trim() !== '');
@@ -57,12 +60,18 @@ export function parseHtml(html: string): HtmlTexts {
   };
 }
 
+/** Browsers nest no deeper either; the parser's time for a tag grows with the tags around it. */
+const deepestTag = 512;
+
 function textNodes(html: string): TextNode[] {
   const nodes: TextNode[] = [];
   const open: { skip: boolean; keepsLines: boolean }[] = [];
   const parser = new Parser(
     {
       onopentag(name, attributes) {
+        if (open.length >= deepestTag) {
+          throw new RequestError(400, `Invalid request: tags are nested deeper than ${deepestTag}`);
+        }
         const outer = open.at(-1);
         const { translate, class: classes = '' } = attributes;
         const marked =

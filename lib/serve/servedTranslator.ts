@@ -70,8 +70,8 @@ export interface ServedTranslation {
  * implementation may decode those together.
  */
 export interface ServedTranslator {
-  /** Splits a line into parts that the model accepts; usually one. */
-  split(line: string, options: ServedOptions): Promise<readonly string[]>;
+  /** Splits each line, in order, into parts that the model accepts; usually one. */
+  split(lines: readonly string[], options: ServedOptions): Promise<readonly (readonly string[])[]>;
   /** Translates each text, in order. */
   translate(texts: readonly string[], options: ServedOptions): Promise<readonly string[]>;
   /** Translates each text, in order, with hypotheses, scores and attention. */

@@ -1,6 +1,6 @@
 /** Whole texts, plain or HTML, translated by a model that takes single lines. */
 import { parseHtml } from './html.js';
-import { joined, layOut, partsOf, type LayoutPiece } from './layout.js';
+import { joined, layOut, partsOf, type Layout } from './layout.js';
 import type {
   DetailedOptions,
   ServedOptions,
@@ -22,7 +22,7 @@ export async function translateTexts(
   translator: ServedTranslator,
   options: ServedOptions,
 ): Promise<string[]> {
-  const layouts = await layOutAll(texts, translator, options);
+  const layouts = await layOut(texts, translator, options);
   const parts = layouts.flatMap(partsOf);
   const outputs = parts.length === 0 ? [] : await translator.translate(parts, options);
   return distribute(layouts, outputs).map(([layout, own]) => joined(layout, own));
@@ -54,7 +54,7 @@ export async function translateDetailed(
   translator: ServedTranslator,
   options: DetailedOptions,
 ): Promise<DetailedText[]> {
-  const layouts = await layOutAll(texts, translator, options);
+  const layouts = await layOut(texts, translator, options);
   const parts = layouts.flatMap(partsOf);
   const outputs = parts.length === 0 ? [] : await translator.detailed(parts, options);
   return distribute(layouts, outputs).map(([layout, own]) => {
@@ -79,27 +79,18 @@ export async function* streamText(
   translator: ServedTranslator,
   options: ServedOptions,
 ): AsyncGenerator<string> {
-  for (const piece of await layOut(text, translator, options)) {
+  const [layout = []] = await layOut([text], translator, options);
+  for (const piece of layout) {
     if (piece.isTranslated) yield* translator.stream(piece.text, options);
     else yield piece.text;
   }
 }
 
-async function layOutAll(
-  texts: readonly string[],
-  translator: ServedTranslator,
-  options: ServedOptions,
-): Promise<(readonly LayoutPiece[])[]> {
-  const layouts: (readonly LayoutPiece[])[] = [];
-  for (const text of texts) layouts.push(await layOut(text, translator, options));
-  return layouts;
-}
-
 /** Each layout with the outputs of its own parts. */
 function distribute<T>(
-  layouts: readonly (readonly LayoutPiece[])[],
+  layouts: readonly Layout[],
   outputs: readonly T[],
-): (readonly [readonly LayoutPiece[], readonly T[]])[] {
+): (readonly [Layout, readonly T[]])[] {
   let next = 0;
   return layouts.map((layout) => {
     const own = outputs.slice(next, next + partsOf(layout).length);

@@ -37,11 +37,22 @@ class TranslatorAdapter implements ServedTranslator {
     this.#limit = sourceLimit(translator.model);
   }
 
-  async split(line: string, { signal }: ServedOptions): Promise<readonly string[]> {
-    signal.throwIfAborted();
-    if (this.#limit === Infinity) return [line];
-    // Each part is framed with bos and eos.
-    return splitText(line, this.#translator.tokenizer, this.#limit - 2);
+  async split(
+    lines: readonly string[],
+    { signal }: ServedOptions,
+  ): Promise<readonly (readonly string[])[]> {
+    if (this.#limit === Infinity) return lines.map((line) => [line]);
+    const { tokenizer } = this.#translator;
+    // The model's source is framed with bos and eos.
+    const limit = this.#limit - 2;
+    const encoded = await tokenizer.encodeBatch(lines, { signal });
+    const parts: (readonly string[])[] = [];
+    for (const [index, line] of lines.entries()) {
+      const fits = (encoded[index] as number[]).length <= limit;
+      signal.throwIfAborted();
+      parts.push(fits ? [line] : await splitText(line, tokenizer, limit));
+    }
+    return parts;
   }
 
   async translate(texts: readonly string[], { signal }: ServedOptions): Promise<readonly string[]> {

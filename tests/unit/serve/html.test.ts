@@ -75,9 +75,32 @@ describe('format html', () => {
     expect(json).toEqual({ translatedText: '<b>A</b>', alternatives: [] });
   });
 
-  it('takes thousands of open tags', async () => {
-    const depth = 2000;
-    const html = `${'<b>'.repeat(depth)}ein${'</b>'.repeat(depth)}`;
-    expect(await translated(html)).toBe(html.replace('ein', 'EIN'));
+  it('takes 512 open tags, as browsers do, and refuses more', async () => {
+    const nested = (depth: number) => `${'<b>'.repeat(depth)}ein${'</b>'.repeat(depth)}`;
+    expect(await translated(nested(512))).toBe(nested(512).replace('ein', 'EIN'));
+    const { post } = await serving({ charLimit: 1e6 });
+    expect(
+      await post('/translate', german('<b>'.repeat(300_000), { format: 'html' })),
+    ).toMatchObject({
+      status: 400,
+      json: { error: 'Invalid request: tags are nested deeper than 512' },
+    });
+  });
+
+  it.each([
+    ['brackets', '<'.repeat(1e5)],
+    ['ampersands', '&'.repeat(1e5)],
+    ['white space', ' '.repeat(1e5)],
+    ['comments that do not end', '<!--'.repeat(25_000)],
+    ['attributes', `<a ${'b '.repeat(5e4)}>`],
+    ['an attribute that does not end', `<a b="${"'".repeat(1e5)}`],
+    ['end tags', '</b>'.repeat(25_000)],
+    ['paragraphs', '<p>'.repeat(30_000)],
+  ])('gives back a hundred thousand characters of %s', async (_, html) => {
+    const { post } = await serving({ charLimit: 1e6 });
+    const { status, json } = await post('/translate', german(html, { format: 'html' }));
+    expect(status).toBe(200);
+    const { translatedText } = json as { translatedText: string };
+    expect(translatedText.replaceAll('&lt;', '<').replaceAll('&amp;', '&')).toBe(html);
   });
 });

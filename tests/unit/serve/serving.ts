@@ -24,7 +24,7 @@ export function upperCase({ gate = () => Promise.resolve() }: DoubleOptions = {}
   return {
     calls: [],
     disposed: 0,
-    split: (line) => Promise.resolve([line]),
+    split: (lines) => Promise.resolve(lines.map((line) => [line])),
     async translate(texts, { signal }) {
       this.calls.push(texts);
       await untilAborted(gate(), signal);
