@@ -69,6 +69,7 @@ declare namespace torchformer {
   type Decoder = esm.Decoder;
   type DecoderLayer = esm.DecoderLayer;
   type DecodingOptions = esm.DecodingOptions;
+  type DecodingPrecision = esm.DecodingPrecision;
   type DetailedOptions = esm.DetailedOptions;
   type Device = esm.Device;
   type DeviceChoice = esm.DeviceChoice;
