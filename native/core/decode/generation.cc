@@ -1,5 +1,6 @@
 #include "core/decode/generation.h"
 
+
 #include <ATen/Parallel.h>
 
 #include <algorithm>
@@ -219,6 +220,9 @@ void Generation::step(std::vector<GenerationEvent>& events) {
 std::vector<GenerationEvent> Generation::run(double seconds, double eager) {
   const std::unique_lock<std::mutex> lock(running_, std::try_to_lock);
   TF_CHECK(ERR_ARGUMENT, lock.owns_lock(), "run: another call runs; wait for it");
+  const auto threads = at::get_num_threads();
+  if (team_ == nullptr || team_->size() != threads) team_ = std::make_unique<ThreadTeam>(threads);
+  const TeamScope scope(*team_);
   std::vector<GenerationEvent> events;
   const auto start = std::chrono::steady_clock::now();
   for (;;) {

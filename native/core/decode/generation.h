@@ -8,6 +8,7 @@
 
 #include "core/decode/model_passes.h"
 #include "core/decode/search.h"
+#include "core/support/thread_team.h"
 
 // Decodes many sources at a time. A request joins the others as soon as there is room, and leaves
 // when its search is done, so that the rows of a step are as many as they can be. Requests come
@@ -74,6 +75,7 @@ class Generation {
   void release(Active& active);
 
   ModelPasses passes_;
+  std::unique_ptr<ThreadTeam> team_;
   int64_t begin_, end_;
   std::vector<int32_t> never_;
   int64_t mostRows_;

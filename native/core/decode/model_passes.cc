@@ -1,6 +1,5 @@
 #include "core/decode/model_passes.h"
 
-#include <ATen/Parallel.h>
 #include <ATen/ops/from_blob.h>
 #include <ATen/ops/gelu.h>
 #include <c10/util/FunctionRef.h>
@@ -143,7 +142,7 @@ std::vector<EncodedSource> ModelPasses::encode(
         }
       }
       const auto work = rows / count * width;
-      at::parallel_for(0, count * heads, std::max<int64_t>(1, workForThreads / (work / heads + 1)),
+      forRanges(count * heads, std::max<int64_t>(1, workForThreads / (work / heads + 1)),
                        [&](int64_t begin, int64_t end) {
                          for (auto i = begin; i < end; ++i) attendSource(i / heads, i % heads);
                        });
@@ -191,7 +190,7 @@ float* ModelPasses::step(const std::vector<StepRow>& stepRows) {
   const auto scale = static_cast<float>(1.0 / std::sqrt(static_cast<double>(model.headSize)));
   const auto forRows = [&](auto&& visit) {
     const auto grain = std::max<int64_t>(1, workForThreads / (longest * width));
-    at::parallel_for(0, rows, grain, [&](int64_t begin, int64_t end) {
+    forRanges(rows, grain, [&](int64_t begin, int64_t end) {
       for (auto i = begin; i < end; ++i) visit(i, stepRows[static_cast<size_t>(i)]);
     });
   };

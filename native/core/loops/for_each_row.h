@@ -1,10 +1,11 @@
 #pragma once
 
-#include <ATen/Parallel.h>
 #include <ATen/core/Tensor.h>
 
 #include <algorithm>
 #include <cstdint>
+
+#include "core/support/thread_team.h"
 
 namespace torchformer::core {
 
@@ -24,10 +25,10 @@ template <typename Visit>
 void forEachRow(const RowSizes& rows, const Visit& visit) {
   // Number of elements below which a second thread costs more than it gains.
   constexpr int64_t grain = 16384;
-  at::parallel_for(0, rows.count, std::max<int64_t>(1, grain / std::max<int64_t>(1, rows.columns)),
-                   [&](int64_t begin, int64_t end) {
-                     for (int64_t row = begin; row < end; ++row) visit(row);
-                   });
+  forRanges(rows.count, std::max<int64_t>(1, grain / std::max<int64_t>(1, rows.columns)),
+            [&](int64_t begin, int64_t end) {
+              for (int64_t row = begin; row < end; ++row) visit(row);
+            });
 }
 
 }  // namespace torchformer::core

@@ -9,14 +9,14 @@
 
 #include "core/product/tiled_product.h"
 
-#include <ATen/Parallel.h>
-
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <memory>
 #include <new>
 #include <type_traits>
+
+#include "core/support/thread_team.h"
 
 namespace torchformer::core {
 
@@ -67,16 +67,6 @@ class Scratch {
   std::unique_ptr<void, Deleter> memory_;
   size_t capacity_ = 0;
 };
-
-/// Calls work() on up to `threads` threads at a time.
-template <typename Work>
-void onThreads(int64_t threads, const Work& work) {
-  if (threads <= 1) {
-    work();
-  } else {
-    at::parallel_for(0, threads, 1, [&](int64_t, int64_t) { work(); });
-  }
-}
 
 /// A piece of b: some of its columns for a part of the depth.
 struct Piece {
@@ -290,7 +280,7 @@ void multiplyPiece(const TileKernel<T>& kernel, const TiledProduct<T, W>& produc
 template <typename T, typename W>
 int64_t threadsFor(const TiledProduct<T, W>& product) {
   const bool isLarge = product.rows * product.columns * product.depth > workForThreads;
-  return isLarge ? at::get_num_threads() : 1;
+  return isLarge ? threadCount() : 1;
 }
 
 }  // namespace
@@ -341,7 +331,7 @@ int64_t packedSize(const TileKernel<T>& kernel, int64_t depth, int64_t columns) 
 template <typename T>
 void packForProducts(const TileKernel<T>& kernel, const Strided<T>& b, int64_t depth,
                      int64_t columns, T* packed) {
-  const int64_t threads = depth * columns > workForThreads ? at::get_num_threads() : 1;
+  const int64_t threads = depth * columns > workForThreads ? threadCount() : 1;
   packPanels(kernel, b, {0, depth, 0, columns}, packed, threads);
 }
 
