@@ -22,6 +22,7 @@ import dropout_checks  # noqa: F401
 import all_ops_checks  # noqa: F401
 import gpu_shapes_checks  # noqa: F401
 import linear_cross_entropy_checks  # noqa: F401
+import narrow_product_checks  # noqa: F401
 import product_checks  # noqa: F401
 
 

@@ -1,6 +1,5 @@
 #include "core/decode/generation.h"
 
-
 #include <ATen/Parallel.h>
 
 #include <algorithm>

@@ -143,9 +143,9 @@ std::vector<EncodedSource> ModelPasses::encode(
       }
       const auto work = rows / count * width;
       forRanges(count * heads, std::max<int64_t>(1, workForThreads / (work / heads + 1)),
-                       [&](int64_t begin, int64_t end) {
-                         for (auto i = begin; i < end; ++i) attendSource(i / heads, i % heads);
-                       });
+                [&](int64_t begin, int64_t end) {
+                  for (auto i = begin; i < end; ++i) attendSource(i / heads, i % heads);
+                });
       layer.output.apply(heard, rows, x, width, Then::add);
     });
     sublayer(layer.norms[1], rows, x,

@@ -1,16 +1,10 @@
 #include "core/decode/prepared_linear.h"
 
-#include <ATen/TensorOperators.h>
-#include <ATen/ops/amax.h>
 #include <ATen/ops/from_blob.h>
 #include <ATen/ops/mm.h>
-#include <ATen/ops/ones_like.h>
-#include <ATen/ops/round.h>
-#include <ATen/ops/where.h>
 
 #include <string>
 #include <type_traits>
-#include <vector>
 
 #include "core/loops/finish_rows.h"
 #include "core/product/kept_panels.h"
@@ -20,9 +14,6 @@
 namespace torchformer::core {
 
 namespace {
-
-/// The largest whole number of an int8 weight; symmetric, so that a weight has no offset.
-constexpr double mostInt8 = 127;
 
 at::Tensor asTensor(const float* data, int64_t rows, int64_t columns, int64_t stride) {
   // from_blob has no form for data that is only read.
@@ -44,22 +35,16 @@ PreparedLinear::PreparedLinear(const at::Tensor& weight, const at::Tensor& bias,
                                WeightPrecision precision)
     : in_(weight.size(1)), out_(weight.size(0)), precision_(precision) {
   if (bias.defined()) bias_ = bias.clone();
-  auto stored = weight;
-  if (precision == WeightPrecision::int8) {
-    const auto highest = at::amax(weight.abs(), {1});
-    // A row of zeros needs no scale.
-    scale_ = at::where(highest == 0, at::ones_like(highest), highest / mostInt8);
-    stored = at::round(weight / scale_.unsqueeze(1));
+  if (precision == WeightPrecision::int8 && int8Kernel() != nullptr) {
+    int8_ = packInt8(*int8Kernel(), weight);
+    return;
   }
-  const auto panels = packedPanels(stored.t());
-  isPacked_ = panels.defined();
-  if (!isPacked_) {
-    weight_ = precision == WeightPrecision::bfloat16 ? stored.to(at::kBFloat16).to(at::kFloat)
-                                                     : stored.clone();
+  panels_ = packedPanels(weight.t());
+  if (!panels_.defined()) {
+    weight_ = precision == WeightPrecision::float32 ? weight.clone()
+                                                    : weight.to(at::kBFloat16).to(at::kFloat);
   } else if (precision == WeightPrecision::bfloat16) {
-    weight_ = panels.to(at::kBFloat16);
-  } else {
-    weight_ = precision == WeightPrecision::int8 ? panels.to(at::kChar) : panels;
+    panels_ = panels_.to(at::kBFloat16);
   }
 }
 
@@ -67,30 +52,18 @@ template <typename W>
 void PreparedLinear::applyTiled(const float* x, int64_t rows, float* y, int64_t yStride,
                                 Then then) const {
   TiledProduct<float, W> product{rows, in_, out_, {x, in_, 1}, {nullptr, 1, in_}};
-  product.packedB = static_cast<const W*>(weight_.const_data_ptr());
-  // A sum of scaled products is summed after it is scaled, so the products have a place of their
-  // own.
-  static thread_local std::vector<float> products;
-  const bool isSeparate = then == Then::add && scale_.defined();
-  if (isSeparate && std::ssize(products) < rows * out_) {
-    products.resize(static_cast<size_t>(rows * out_));
-  }
-  product.c = isSeparate ? products.data() : y;
-  product.cStride = isSeparate ? out_ : yStride;
-  product.accumulates = then == Then::add && !isSeparate;
-  const FinishedRows finished{scale_.defined() ? scale_.const_data_ptr<float>() : nullptr,
-                              bias_.defined() ? bias_.const_data_ptr<float>() : nullptr,
-                              then == Then::relu};
-  const auto finishTile = [&](const FinishedTile<float>& tile) {
-    auto* const target = isSeparate ? y + tile.row * yStride + tile.column : nullptr;
-    finishRows(tile, finished, target, yStride);
-  };
+  product.packedB = static_cast<const W*>(panels_.const_data_ptr());
+  product.c = y;
+  product.cStride = yStride;
+  product.accumulates = then == Then::add;
+  const FinishedRows steps{bias(), then == Then::relu};
+  const auto finishTile = [&](const FinishedTile<float>& tile) { finishRows(tile, steps); };
   const Finish<float> finish = finishTile;
-  if (!finished.isEmpty()) product.finish = &finish;
+  if (!steps.isEmpty()) product.finish = &finish;
   if constexpr (std::is_same_v<W, float>) {
     multiplyTiled(*tileKernel<float>(), product);
   } else {
-    multiplyNarrow(*tileKernel<float>(), product);
+    multiplyBfloat16(*tileKernel<float>(), product);
   }
 }
 
@@ -100,7 +73,6 @@ void PreparedLinear::applyPlain(const float* x, int64_t rows, float* y, int64_t 
   const auto result = asTensor(y, rows, out_, yStride);
   for (int64_t row = 0; row < rows; ++row) {
     auto one = at::mm(asTensor(x + row * in_, 1, in_, in_), weight_.t());
-    if (scale_.defined()) one.mul_(scale_);
     if (bias_.defined()) one.add_(bias_);
     if (then == Then::relu) one.relu_();
     const auto place = result.narrow(0, row, 1);
@@ -114,15 +86,23 @@ void PreparedLinear::applyPlain(const float* x, int64_t rows, float* y, int64_t 
 
 void PreparedLinear::apply(const float* x, int64_t rows, float* y, int64_t yStride,
                            Then then) const {
-  if (!isPacked_) return applyPlain(x, rows, y, yStride, then);
-  switch (precision_) {
-    case WeightPrecision::bfloat16:
-      return applyTiled<uint16_t>(x, rows, y, yStride, then);
-    case WeightPrecision::int8:
-      return applyTiled<int8_t>(x, rows, y, yStride, then);
-    default:
-      return applyTiled<float>(x, rows, y, yStride, then);
+  if (int8_.panels.defined()) {
+    multiplyInt8(*int8Kernel(), int8_, x, rows, y, yStride, bias(), then == Then::relu,
+                 then == Then::add);
+  } else if (!panels_.defined()) {
+    applyPlain(x, rows, y, yStride, then);
+  } else if (precision_ == WeightPrecision::bfloat16) {
+    applyTiled<uint16_t>(x, rows, y, yStride, then);
+  } else {
+    applyTiled<float>(x, rows, y, yStride, then);
   }
+}
+
+int64_t PreparedLinear::bytes() const {
+  for (const auto& stored : {int8_.panels, panels_, weight_}) {
+    if (stored.defined()) return static_cast<int64_t>(stored.nbytes());
+  }
+  return 0;
 }
 
 }  // namespace torchformer::core

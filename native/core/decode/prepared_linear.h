@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "core/decode/weight_precision.h"
+#include "core/product/int8_product.h"
 
 // A linear layer whose weight is prepared once, for products of few rows in every decoding step.
 
@@ -32,22 +33,21 @@ class PreparedLinear {
   int64_t inFeatures() const { return in_; }
   int64_t outFeatures() const { return out_; }
   /// Bytes that one pass over the weight reads.
-  int64_t bytes() const { return weight_.defined() ? static_cast<int64_t>(weight_.nbytes()) : 0; }
+  int64_t bytes() const;
 
  private:
   template <typename W>
   void applyTiled(const float* x, int64_t rows, float* y, int64_t yStride, Then then) const;
   void applyPlain(const float* x, int64_t rows, float* y, int64_t yStride, Then then) const;
+  const float* bias() const { return bias_.defined() ? bias_.const_data_ptr<float>() : nullptr; }
 
   int64_t in_ = 0;
   int64_t out_ = 0;
   WeightPrecision precision_ = WeightPrecision::float32;
-  /// Packed for our kernels, in `precision_`; or, where the processor has none, [out, in] in
-  /// float32.
-  at::Tensor weight_;
-  bool isPacked_ = false;
-  at::Tensor scale_;  // [out]; of int8 only
-  at::Tensor bias_;   // [out]; may be undefined
+  Int8Weight int8_;    // of int8 only
+  at::Tensor panels_;  // of the others: packed for our kernels, in `precision_`
+  at::Tensor weight_;  // where the processor has no kernel: [out, in] in float32, rounded
+  at::Tensor bias_;    // [out]; may be undefined
 };
 
 }  // namespace torchformer::core

@@ -5,11 +5,12 @@
 
 namespace torchformer::core {
 
-/// How the weights of prepared layers are stored. Products and everything else are float32.
+/// How the weights of prepared layers are stored. Sums and everything else are float32.
 enum class WeightPrecision : int64_t {
   float32,
   bfloat16,  // half the memory
-  int8,      // a quarter: whole numbers from -127 to 127 with a scale for each output feature
+  int8,  // a quarter: whole numbers with a scale for each output feature, times activations that
+         // are rounded to 8 bits with a scale for each row
 };
 
 /// "float32", "bfloat16" or "int8"; anything else is an ERR_ARGUMENT. `op` is for the message.

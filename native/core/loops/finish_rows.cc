@@ -4,16 +4,10 @@
 
 namespace torchformer::core {
 
-TF_VECTORIZED void finishRows(const FinishedTile<float>& tile, const FinishedRows& steps,
-                              float* target, int64_t targetStride) {
-  const float* const scale = steps.scale == nullptr ? nullptr : steps.scale + tile.column;
+TF_VECTORIZED void finishRows(const FinishedTile<float>& tile, const FinishedRows& steps) {
   const float* const bias = steps.bias == nullptr ? nullptr : steps.bias + tile.column;
   for (int64_t r = 0; r < tile.rows; ++r) {
     float* const row = tile.data + r * tile.stride;
-    if (scale != nullptr) {
-#pragma omp simd
-      for (int64_t i = 0; i < tile.columns; ++i) row[i] *= scale[i];
-    }
     if (bias != nullptr) {
 #pragma omp simd
       for (int64_t i = 0; i < tile.columns; ++i) row[i] += bias[i];
@@ -22,11 +16,6 @@ TF_VECTORIZED void finishRows(const FinishedTile<float>& tile, const FinishedRow
       // NaN stays NaN.
 #pragma omp simd
       for (int64_t i = 0; i < tile.columns; ++i) row[i] = row[i] < 0.0F ? 0.0F : row[i];
-    }
-    if (target != nullptr) {
-      float* const sum = target + r * targetStride;
-#pragma omp simd
-      for (int64_t i = 0; i < tile.columns; ++i) sum[i] += row[i];
     }
   }
 }

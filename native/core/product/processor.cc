@@ -11,6 +11,7 @@ Processor examineProcessor() {
   processor.hasAvx512 = processor.hasAvx2 && __builtin_cpu_supports("avx512f") &&
                         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
   processor.hasBfloat16 = processor.hasAvx512 && __builtin_cpu_supports("avx512bf16");
+  processor.hasVnni = processor.hasAvx512 && __builtin_cpu_supports("avx512vnni");
 #endif
   return processor;
 }

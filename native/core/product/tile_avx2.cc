@@ -25,10 +25,6 @@ struct Avx2Float {
     const __m128i bits = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
     return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(bits), 16));
   }
-  static Register load(const int8_t* p) {
-    const __m128i bytes = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(p));
-    return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(bytes));
-  }
   static Register broadcast(const float* p) { return _mm256_broadcast_ss(p); }
   static Register multiplyAdd(Register x, Register y, Register sum) {
     return _mm256_fmadd_ps(x, y, sum);

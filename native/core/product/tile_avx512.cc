@@ -22,10 +22,6 @@ struct Avx512Float {
     const __m256i bits = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
     return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(bits), 16));
   }
-  static Register load(const int8_t* p) {
-    const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
-    return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(bytes));
-  }
   static Register broadcast(const float* p) { return _mm512_set1_ps(*p); }
   static Register multiplyAdd(Register x, Register y, Register sum) {
     return _mm512_fmadd_ps(x, y, sum);

@@ -52,10 +52,8 @@ struct TileKernel {
   int64_t rows;     // of a panel of a
   int64_t columns;  // of a panel of b
   void (*multiply)(const TileWork<T>& work);
-  /// The same for the bits of bfloat16 numbers and for whole numbers, which take less memory. Null
-  /// for double.
+  /// The same for the bits of bfloat16 numbers, which take half the memory. Null for double.
   void (*multiplyBfloat16)(const TileWork<T, uint16_t>& work);
-  void (*multiplyInt8)(const TileWork<T, int8_t>& work);
   /// How many panels of b a tile of so many rows should cover: a tile of few rows needs several, or
   /// it has too few sums at a time to keep the multipliers busy.
   int64_t (*panelsAtOnce)(int64_t rows);

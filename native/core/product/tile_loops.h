@@ -9,7 +9,7 @@
 //   touched, and read as zero
 //   transpose(block): `width` vectors as rows of a square, in place
 //   maxRows: of a tile; maxSums: how many registers may hold sums
-//   isWidening: whether load also takes bits of bfloat16 and 8-bit whole numbers
+//   isWidening: whether load also takes bits of bfloat16
 // All names are in an anonymous namespace: each kernel file has its own copy, compiled for its
 // instructions.
 
@@ -21,6 +21,8 @@ constexpr int vectorsOfPanel = 2;
 
 template <typename V>
 constexpr int64_t panelColumns = vectorsOfPanel * V::width;
+
+constexpr int64_t cacheLine = 64;
 
 /// Into the first cache, or into the second; never a fault, whatever the address.
 template <typename T>
@@ -60,7 +62,10 @@ void multiplyTile(const TileWork<typename V::Element, W>& work, int64_t panelRow
       columns[v] =
           V::load(b + (v / vectorsOfPanel) * panelStride + (v % vectorsOfPanel) * V::width);
     }
-    if constexpr (Panels == 1) prefetchLater(next + k * work.nextStep);
+    if constexpr (Panels == 1) {
+      prefetchLater(next + k * work.nextStep);
+      if (work.nextStep > cacheLine) prefetchLater(next + k * work.nextStep + cacheLine);
+    }
 #pragma GCC unroll 16
     for (int r = 0; r < Rows; ++r) {
       const Register x = V::broadcast(a + r);
@@ -220,12 +225,10 @@ void sumRows(const typename V::Element* panel, int64_t count, int64_t depth,
 template <typename V>
 constexpr TileKernel<typename V::Element> kernelOf(const char* name) {
   using T = typename V::Element;
-  TileKernel<T> kernel{name,    V::maxRows,      panelColumns<V>, multiply<V, T>, nullptr,
-                       nullptr, panelsAtOnce<V>, packRows<V>,     packColumns<V>, sumRows<V>};
-  if constexpr (V::isWidening) {
-    kernel.multiplyBfloat16 = multiply<V, uint16_t>;
-    kernel.multiplyInt8 = multiply<V, int8_t>;
-  }
+  TileKernel<T> kernel{name,           V::maxRows,     panelColumns<V>,
+                       multiply<V, T>, nullptr,        panelsAtOnce<V>,
+                       packRows<V>,    packColumns<V>, sumRows<V>};
+  if constexpr (V::isWidening) kernel.multiplyBfloat16 = multiply<V, uint16_t>;
   return kernel;
 }
 

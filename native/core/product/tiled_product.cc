@@ -149,10 +149,8 @@ template <typename W, typename T>
 auto multiplyOf(const TileKernel<T>& kernel) {
   if constexpr (std::is_same_v<W, T>) {
     return kernel.multiply;
-  } else if constexpr (std::is_same_v<W, uint16_t>) {
-    return kernel.multiplyBfloat16;
   } else {
-    return kernel.multiplyInt8;
+    return kernel.multiplyBfloat16;
   }
 }
 
@@ -316,8 +314,8 @@ void multiplyTiled(const TileKernel<T>& kernel, const TiledProduct<T>& product) 
   }
 }
 
-template <typename W>
-void multiplyNarrow(const TileKernel<float>& kernel, const TiledProduct<float, W>& product) {
+void multiplyBfloat16(const TileKernel<float>& kernel,
+                      const TiledProduct<float, uint16_t>& product) {
   if (product.rows == 0 || product.columns == 0) return;
   multiplyPiece(kernel, product, {0, product.depth, 0, product.columns}, product.packedB,
                 threadsFor(product));
@@ -337,8 +335,6 @@ void packForProducts(const TileKernel<T>& kernel, const Strided<T>& b, int64_t d
 
 template void multiplyTiled(const TileKernel<float>&, const TiledProduct<float>&);
 template void multiplyTiled(const TileKernel<double>&, const TiledProduct<double>&);
-template void multiplyNarrow(const TileKernel<float>&, const TiledProduct<float, uint16_t>&);
-template void multiplyNarrow(const TileKernel<float>&, const TiledProduct<float, int8_t>&);
 template int64_t packedSize(const TileKernel<float>&, int64_t, int64_t);
 template int64_t packedSize(const TileKernel<double>&, int64_t, int64_t);
 template void packForProducts(const TileKernel<float>&, const Strided<float>&, int64_t, int64_t,

@@ -43,10 +43,9 @@ struct TiledProduct {
 template <typename T>
 void multiplyTiled(const TileKernel<T>& kernel, const TiledProduct<T>& product);
 
-/// The same for a packed b of narrower elements, bits of bfloat16 or whole numbers: elements of
-/// float panels that were narrowed one by one.
-template <typename W>
-void multiplyNarrow(const TileKernel<float>& kernel, const TiledProduct<float, W>& product);
+/// The same for a packed b of bits of bfloat16: float panels that were narrowed.
+void multiplyBfloat16(const TileKernel<float>& kernel,
+                      const TiledProduct<float, uint16_t>& product);
 
 /// Number of elements of a packed b [depth, columns].
 template <typename T>

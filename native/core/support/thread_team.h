@@ -28,8 +28,8 @@ class ThreadTeam {
   int64_t size() const { return static_cast<int64_t>(threads_.size()) + 1; }
 
   /// Calls work() on this thread and on those others that are there in time; returns when all such
-  /// calls have returned. The first one that returns must have left nothing to do for calls that have
-  /// not begun.
+  /// calls have returned. The first one that returns must have left nothing to do for calls that
+  /// have not begun.
   /// @throws what work() throws
   void run(c10::function_ref<void()> work);
 
@@ -37,7 +37,8 @@ class ThreadTeam {
   void serve();
   void sleep(uint64_t seen);
 
-  /// Bit 0: open for others; bits 1 to 15: how many others are at work; the rest counts calls of run.
+  /// Bit 0: open for others; bits 1 to 15: how many others are at work; the rest counts calls of
+  /// run.
   std::atomic<uint64_t> state_{0};
   std::atomic<const c10::function_ref<void()>*> work_{nullptr};
   std::atomic<bool> ends_{false};
