@@ -118,6 +118,9 @@ declare namespace torchformer {
   type LearnedPositionsOptions = esm.LearnedPositionsOptions;
   type LengthPenalty = esm.LengthPenalty;
   type LibtorchFolder = esm.LibtorchFolder;
+  type LineNumbers = esm.LineNumbers;
+  type LineOptions = esm.LineOptions;
+  type LineReport = esm.LineReport;
   type Linear = esm.Linear;
   type LinearCrossEntropy = esm.LinearCrossEntropy;
   type LinearCrossEntropyOptions = esm.LinearCrossEntropyOptions;
@@ -125,6 +128,7 @@ declare namespace torchformer {
   type LoadModelOptions = esm.LoadModelOptions;
   type LoadStateOptions = esm.LoadStateOptions;
   type LoadStateResult = esm.LoadStateResult;
+  type LoadTranslatorOptions = esm.LoadTranslatorOptions;
   type LoadedModel = esm.LoadedModel;
   type LossCurveOptions = esm.LossCurveOptions;
   type MalformedRow = esm.MalformedRow;
@@ -213,6 +217,7 @@ declare namespace torchformer {
   type SpecialIdOptions = esm.SpecialIdOptions;
   type SpecialIds = esm.SpecialIds;
   type SpecialTokens = esm.SpecialTokens;
+  type SplitOptions = esm.SplitOptions;
   type StackOptions = esm.StackOptions;
   type StateDictError = esm.StateDictError;
   type StateSource = esm.StateSource;
@@ -245,6 +250,7 @@ declare namespace torchformer {
   type TokenizerDecodeOptions = esm.TokenizerDecodeOptions;
   type TokenizerEncodeOptions = esm.TokenizerEncodeOptions;
   type TokenizerProgress = esm.TokenizerProgress;
+  type TooLongAction = esm.TooLongAction;
   type TopkOptions = esm.TopkOptions;
   type TorchError = esm.TorchError;
   type TorchErrorCode = esm.TorchErrorCode;
@@ -257,6 +263,7 @@ declare namespace torchformer {
   type Transformer = esm.Transformer;
   type TransformerEmbedding = esm.TransformerEmbedding;
   type TranslateOptions = esm.TranslateOptions;
+  type TranslatedSentence = esm.TranslatedSentence;
   type TranslatedToken = esm.TranslatedToken;
   type Translation = esm.Translation;
   type TranslationColumns = esm.TranslationColumns;

@@ -24,6 +24,15 @@ export function positiveNumber(text: string): number {
   return value;
 }
 
+/** A number of 0 or above. */
+export function nonNegativeNumber(text: string): number {
+  const value = numberOf(text);
+  if (!(value >= 0 && value < Infinity)) {
+    throw new InvalidArgumentError('It must be a number of 0 or above.');
+  }
+  return value;
+}
+
 /** A number from 0 to 1. */
 export function probability(text: string): number {
   const value = numberOf(text);

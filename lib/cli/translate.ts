@@ -2,18 +2,39 @@
 import { Option, type Command } from 'commander';
 import { fstatSync } from 'node:fs';
 import { readLines, type TextLine } from '../data/reading/lineReader.js';
+import { maxTextLength } from '../data/text.js';
+import { LineTally, type TranslatedLine } from '../decode/lineTranslation.js';
+import { decodingPrecisions, type DecodingPrecision } from '../decode/native/preparedModel.js';
+import { checkOutputFile } from '../decode/outputFile.js';
+import { TextTooLongError } from '../decode/textTooLong.js';
+import type { LineNumbers, LineOptions, TooLongAction } from '../decode/translation.js';
 import { Translator } from '../decode/translator.js';
+import { writeFileAtomically } from '../io/atomicFile.js';
+import { counted } from '../runtime/counted.js';
 import { TorchError } from '../runtime/errors.js';
-import { integer, path } from './flagValues.js';
-import { LineTranslator, type TooLongAction } from './lineTranslator.js';
+import { integer, nonEmpty, nonNegativeNumber, path, positiveNumber } from './flagValues.js';
 import { addRuntimeFlags, applyRuntimeFlags, type RuntimeFlags } from './runtimeFlags.js';
 import { withInterrupts } from './signals.js';
+import { formatted, needsDetails, oneLine, type FormatFlags } from './translationFormat.js';
+import { sizeOfText, TranslationProgress } from './translationProgress.js';
 
-interface TranslateFlags extends RuntimeFlags {
+interface TranslateFlags extends RuntimeFlags, FormatFlags {
   model: string;
+  input?: string;
+  output?: string;
   batchSize: number;
   maxLength?: number;
   onTooLong: TooLongAction;
+  split?: boolean;
+  locale?: string;
+  precision: DecodingPrecision;
+  beam: number;
+  lengthPenalty?: number;
+  sample?: boolean;
+  temperature?: number;
+  topK?: number;
+  topP?: number;
+  seed?: number;
 }
 
 export function registerTranslate(program: Command): void {
@@ -28,11 +49,17 @@ export function registerTranslate(program: Command): void {
       'model folder, or the folder of a run (its best model)',
       path,
     )
-    .option('--batch-size <texts>', 'texts translated together', integer(1), 32)
+    .option('--input <file>', 'file with lines to translate, instead of standard input', path)
     .option(
-      '--max-length <tokens>',
-      "maximum tokens of an output (default: the model's maximum)",
-      integer(1),
+      '--output <file>',
+      'file to write, once all is translated, instead of standard output',
+      path,
+    )
+    .option('--split', 'translate the sentences of a line one by one')
+    .option(
+      '--locale <tag>',
+      "language of the texts for --split, such as de (default: the system's)",
+      nonEmpty,
     )
     .addOption(
       new Option(
@@ -42,11 +69,50 @@ export function registerTranslate(program: Command): void {
       )
         .choices(['error', 'skip', 'split'])
         .default('error'),
+    )
+    .optionsGroup('Search:')
+    .option('--beam <count>', 'hypotheses that are followed; 1: greedy', integer(1), 1)
+    .option(
+      '--length-penalty <alpha>',
+      'divide scores by length^alpha (default: 1 with a beam)',
+      nonNegativeNumber,
+    )
+    .option(
+      '--max-length <tokens>',
+      'maximum tokens of an output (default: twice those of the text plus 50)',
+      integer(1),
+    )
+    .option('--sample', 'choose tokens at random by their probabilities')
+    .option(
+      '--temperature <number>',
+      'of --sample: divides the logits (default: 1)',
+      positiveNumber,
+    )
+    .option('--top-k <count>', 'of --sample: among so many tokens (default: all)', integer(1))
+    .option(
+      '--top-p <probability>',
+      'of --sample: among the tokens that add up to it (default: 1)',
+      positiveNumber,
+    )
+    .option('--seed <number>', 'of --sample: makes outputs repeatable (default: 0)', integer(0))
+    .optionsGroup('Format:')
+    .option('--n-best <count>', 'outputs of a text, each on its line', integer(1), 1)
+    .option('--scores', 'write the score of each output')
+    .option('--alignments', 'write which token of the text each token attends to most')
+    .option('--json', 'write an object in JSON for each text, on one line')
+    .optionsGroup('Speed:')
+    .option('--batch-size <texts>', 'texts translated together', integer(1), 32)
+    .addOption(
+      new Option('--precision <type>', 'how decoding stores the weights')
+        .choices([...decodingPrecisions])
+        .default('float32'),
     );
   addRuntimeFlags(command)
     .addHelpText(
       'after',
-      '\nPut a text that begins with a hyphen after --:\n' +
+      '\nWith --n-best, --scores or --alignments, the fields of a line are separated by " ||| ":\n' +
+        '  the number of the text from 0 (--n-best only) ||| output ||| score ||| alignment\n' +
+        'Put a text that begins with a hyphen after --:\n' +
         '  torchformer translate --model <folder> -- "- one"',
     )
     .exitOverride((error) => {
@@ -56,10 +122,22 @@ export function registerTranslate(program: Command): void {
       throw error;
     })
     .action(async (texts: string[], flags: TranslateFlags) => {
+      const fault = conflictOf(texts, flags);
+      if (fault !== null) command.error(`error: ${fault}`);
       await withInterrupts('stopping; a second signal ends immediately', (signal) =>
         translate(texts, flags, signal),
       );
     });
+}
+
+/** Why the flags cannot be used together; null: they can. */
+function conflictOf(texts: readonly string[], flags: TranslateFlags): string | null {
+  if (texts.length > 0 && flags.input !== undefined) return '--input cannot be used with texts';
+  if (flags.locale !== undefined && flags.split !== true) return '--locale is for --split';
+  const { temperature, topK, topP, seed } = flags;
+  const names = Object.entries({ temperature, 'top-k': topK, 'top-p': topP, seed });
+  const given = names.find(([, value]) => value !== undefined);
+  return given !== undefined && flags.sample !== true ? `--${given[0]} is for --sample` : null;
 }
 
 async function translate(
@@ -68,28 +146,129 @@ async function translate(
   signal: AbortSignal,
 ): Promise<void> {
   const device = applyRuntimeFlags('translate', flags);
-  if (texts.length === 0) refuseFolderAsInput();
-  const translator = await Translator.load(flags.model, { device });
-  const { batchSize, maxLength, onTooLong } = flags;
-  const place = texts.length > 0 ? 'text' : 'line';
-  const lines = new LineTranslator(
-    translator,
-    { batchSize, maxLength, onTooLong, place, signal },
-    writeLines,
-  );
+  const { input, output, precision } = flags;
+  if (texts.length === 0 && input === undefined) refuseFolderAsInput();
+  if (output !== undefined) await checkOutputFile('translate', input ?? [], output);
+  const translator = await Translator.load(flags.model, { device, precision });
   try {
-    if (texts.length > 0) {
-      await lines.take(texts.map((text, index) => ({ number: index + 1, text })));
+    if (output === undefined) {
+      await writeAll(translator, texts, flags, signal, writeToOutput);
     } else {
-      for await (const group of inputLines(signal)) await lines.take(group);
+      await writeFileAtomically(output, async (sink) =>
+        writeAll(translator, texts, flags, signal, (text) => sink(Buffer.from(text))),
+      );
     }
-    for (const line of lines.summary()) process.stderr.write(`${line}\n`);
   } catch (error) {
+    signal.throwIfAborted();
     // The reader of the output has closed it, as `head` does, which is not an error.
     if ((error as NodeJS.ErrnoException).code !== 'EPIPE') throw error;
   } finally {
     translator.dispose();
   }
+}
+
+async function writeAll(
+  translator: Translator,
+  texts: readonly string[],
+  flags: TranslateFlags,
+  signal: AbortSignal,
+  write: (text: string) => Promise<void>,
+): Promise<void> {
+  const { input } = flags;
+  const place = texts.length > 0 ? 'text' : 'line';
+  const nameOf = (number: number) =>
+    place === 'text' ? `text ${number}` : `line ${number} of ${input ?? 'the input'}`;
+  const tally = new LineTally();
+  const progress = progressOf(texts, flags);
+  try {
+    for await (const { lines, text } of groups(translator, texts, flags, signal, nameOf)) {
+      await write(text);
+      tally.add(lines);
+      progress?.add(lines);
+    }
+  } catch (error) {
+    throw error instanceof TextTooLongError ? tooLong(nameOf, error) : error;
+  } finally {
+    progress?.finish();
+  }
+  const { lines, skipped, split } = tally.report();
+  const tell = (what: string, { count, first }: LineNumbers) => {
+    if (count === 0) return;
+    process.stderr.write(
+      `${what} ${count} of ${counted(lines, place)} that are too long for the model: ` +
+        `${place} ${first.slice(0, 5).join(', ')}${count > 5 ? ', …' : ''}\n`,
+    );
+  };
+  tell('skipped', skipped);
+  tell('split', split);
+}
+
+/** Groups of lines, and what is printed for each. */
+async function* groups(
+  translator: Translator,
+  texts: readonly string[],
+  flags: TranslateFlags,
+  signal: AbortSignal,
+  nameOf: (number: number) => string,
+): AsyncGenerator<{ lines: readonly TranslatedLine<unknown>[]; text: string }> {
+  const { beam, lengthPenalty, maxLength, batchSize, onTooLong, split, locale, nBest } = flags;
+  const { sample, temperature, topK, topP, seed, alignments } = flags;
+  const options: LineOptions = {
+    beam,
+    lengthPenalty,
+    maxLength,
+    batchSize,
+    onTooLong,
+    split: split === true ? { locale } : false,
+    sampling: sample === true ? { temperature, topK, topP, seed } : false,
+    signal,
+  };
+  const source = () => linesOf(texts, flags.input, signal);
+  if (!needsDetails(flags)) {
+    for await (const lines of translator.translateTextLines(source, options, nameOf)) {
+      yield { lines, text: lines.map(({ output }) => `${oneLine(output)}\n`).join('') };
+    }
+    return;
+  }
+  const detailed = { ...options, nBest, attention: alignments ?? false };
+  for await (const lines of translator.translateTextLinesDetailed(source, detailed, nameOf)) {
+    yield { lines, text: lines.map((line) => formatted(line, flags)).join('') };
+  }
+}
+
+/** Only for files, and only where it does not get between the outputs. */
+function progressOf(texts: readonly string[], flags: TranslateFlags): TranslationProgress | null {
+  const isShared = flags.output === undefined && process.stdout.isTTY;
+  if (texts.length > 0 || isShared) return null;
+  if (flags.input === undefined && process.stdin.isTTY) return null;
+  return new TranslationProgress(sizeOfText(flags.input ?? 0));
+}
+
+function tooLong(nameOf: (number: number) => string, error: TextTooLongError): RangeError {
+  const { index, tokens, limit } = error;
+  const size =
+    tokens === null
+      ? `more than ${maxTextLength.toLocaleString('en-US')} characters`
+      : `${tokens} tokens (with bos and eos), but the model accepts ${limit}`;
+  return new RangeError(
+    `${nameOf(index + 1)} has ${size}; split it, or use --on-too-long ` +
+      (tokens === null ? 'skip' : 'skip or --on-too-long split'),
+    { cause: error },
+  );
+}
+
+function linesOf(
+  texts: readonly string[],
+  input: string | undefined,
+  signal: AbortSignal,
+): AsyncGenerator<readonly TextLine[]> {
+  if (texts.length > 0) return givenTexts(texts);
+  return input === undefined ? inputLines(signal) : readLines(input, input);
+}
+
+// eslint-disable-next-line @typescript-eslint/require-await -- the same type as the lines of a file
+async function* givenTexts(texts: readonly string[]): AsyncGenerator<readonly TextLine[]> {
+  yield texts.map((text, index) => ({ number: index + 1, text }));
 }
 
 /** The lines of standard input, as soon as they arrive. */
@@ -119,9 +298,7 @@ function refuseFolderAsInput(): void {
   if (isFolder) throw new TorchError('ERR_DATA', 'standard input is a folder, not a file');
 }
 
-/** Writes each text on one line, even if it contains line ends. */
-async function writeLines(texts: readonly string[]): Promise<void> {
-  const text = texts.map((line) => `${line.replace(/[\r\n]+/g, ' ')}\n`).join('');
+async function writeToOutput(text: string): Promise<void> {
   await new Promise<void>((resolve, reject) => {
     process.stdout.write(text, (error) => (error ? reject(error) : resolve()));
   });

@@ -16,14 +16,19 @@ export {
   type SequenceScore,
 } from './sequenceGenerator.js';
 export { RecomputingStepDecoder, type StepDecoder } from './stepDecoder.js';
-export {
-  TextTooLongError,
-  Translator,
-  type DetailedOptions,
-  type StreamOptions,
-  type TranslatedToken,
-  type TranslateOptions,
-  type Translation,
-  type TranslationHypothesis,
-  type TranslatorOptions,
-} from './translator.js';
+export { TextTooLongError } from './textTooLong.js';
+export type {
+  DetailedOptions,
+  LineNumbers,
+  LineOptions,
+  LineReport,
+  SplitOptions,
+  StreamOptions,
+  TooLongAction,
+  TranslatedSentence,
+  TranslatedToken,
+  TranslateOptions,
+  Translation,
+  TranslationHypothesis,
+} from './translation.js';
+export { Translator, type LoadTranslatorOptions, type TranslatorOptions } from './translator.js';

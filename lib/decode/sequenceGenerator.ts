@@ -13,9 +13,12 @@ import {
   checkInteger,
   checkOptions,
   checkRequiredOptions,
+  checkSignal,
   orDefault,
 } from '../runtime/arguments.js';
+import { callAsync } from '../tensor/dispatch.js';
 import { tidy } from '../tensor/scope.js';
+import type { Tensor } from '../tensor/tensor.js';
 import { searchGreedily } from './greedy.js';
 import { NativeGeneration, type FoundTarget } from './native/generation.js';
 import {
@@ -260,6 +263,58 @@ export class SequenceGenerator {
     return results;
   }
 
+  /**
+   * The encoder's output for each source: a Tensor `[tokens, dModel]` in float32. The caller disposes of
+   * them. It runs off the event loop.
+   *
+   * @throws TypeError, RangeError if a source is invalid; TypeError if the model is in training mode or
+   *   has modules of its own
+   */
+  async encode(
+    sources: readonly (readonly number[])[],
+    options: { readonly signal?: AbortSignal | undefined } = {},
+  ): Promise<Tensor[]> {
+    const owner = 'SequenceGenerator.encode';
+    checkOptions(owner, options, ['signal']);
+    return this.encodeFor(owner, (index) => `sources[${index}]`, sources, options.signal);
+  }
+
+  /** {@link encode} for another public function, with its name for a source. @internal */
+  async encodeFor(
+    owner: string,
+    nameOf: (index: number) => string,
+    sources: readonly (readonly number[])[],
+    givenSignal: AbortSignal | undefined,
+  ): Promise<Tensor[]> {
+    const signal = checkSignal(owner, 'signal', givenSignal);
+    this.#checkSources(owner, nameOf, sources);
+    checkEvalMode(owner, this.model);
+    signal?.throwIfAborted();
+    const obstacle = nativeObstacle(this.model);
+    if (obstacle !== null) throw needsNative(owner, 'encoding', obstacle);
+    const model = await preparedModel(this.model, this.precision);
+    const found: Tensor[] = [];
+    try {
+      for (let start = 0; start < sources.length; start += sourcesEncodedTogether) {
+        signal?.throwIfAborted();
+        const group = sources.slice(start, start + sourcesEncodedTogether);
+        const lengths = group.map(({ length }) => length);
+        const states = (await callAsync(
+          'torchformer_decode::encode',
+          model.handle,
+          group.flat(),
+          lengths,
+        )) as Tensor;
+        found.push(...eachAlone(states, lengths));
+      }
+      signal?.throwIfAborted();
+      return found;
+    } catch (error) {
+      for (const tensor of found) tensor.dispose();
+      throw error;
+    }
+  }
+
   /** Frees the prepared weights; the model itself is not disposed of. */
   dispose(): void {
     this.#native = null;
@@ -346,6 +401,20 @@ export class SequenceGenerator {
       }
     }
   }
+}
+
+const sourcesEncodedTogether = 32;
+
+/** The rows of each source, in memory of its own; disposes of the whole. */
+function eachAlone(states: Tensor, lengths: readonly number[]): Tensor[] {
+  let start = 0;
+  const parts = lengths.map((length) => {
+    const part = tidy(() => states.narrow(0, start, length).clone());
+    start += length;
+    return part;
+  });
+  states.dispose();
+  return parts;
 }
 
 function lengthAt(sources: readonly (readonly number[])[], index: number): number {

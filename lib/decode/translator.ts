@@ -1,12 +1,13 @@
 /** Translation of texts with a trained model. */
-import { frame } from '../data/encodePairs.js';
-import { isBlank, maxTextLength } from '../data/text.js';
+import { readLines, type TextLine } from '../data/reading/lineReader.js';
+import { checkSource, nameOfSource, type ByteSource } from '../data/reading/byteSource.js';
 import { checkSpecialIds, type SpecialIds } from '../data/tokenizers/specialIds.js';
 import {
   checkTokenizer,
   checkTokenizerFits,
   type Tokenizer,
 } from '../data/tokenizers/tokenizer.js';
+import { writeFileAtomically } from '../io/atomicFile.js';
 import { loadModel, type LoadModelOptions } from '../io/checkpoint.js';
 import { checkpointFault } from '../io/safetensorsHeader.js';
 import { modelVocabulary } from '../nn/model/modelVocabulary.js';
@@ -14,6 +15,9 @@ import type { Transformer } from '../nn/model/transformer.js';
 import { TorchError } from '../runtime/errors.js';
 import {
   checkArray,
+  checkChoice,
+  checkFunction,
+  checkInteger,
   checkObject,
   checkOptions,
   checkPath,
@@ -21,16 +25,44 @@ import {
   checkSignal,
   checkString,
   checkStrings,
+  describe,
+  isIterable,
+  orDefault,
 } from '../runtime/arguments.js';
 import { checkDevice } from '../tensor/device.js';
+import type { Tensor } from '../tensor/tensor.js';
 import { checkModel } from '../nn/model/checkModel.js';
+import {
+  LineTally,
+  numberedLines,
+  translateInWindows,
+  type TranslatedLine,
+  type WindowSettings,
+} from './lineTranslation.js';
+import { decodingPrecisions, type DecodingPrecision } from './native/preparedModel.js';
+import { checkOutputFile } from './outputFile.js';
 import { sourceLimit } from './positionLimit.js';
-import { searchOptionNames, type DecodingOptions } from './decodingOptions.js';
+import { prepareTexts, type PreparedText, type RefusedText } from './prepareTexts.js';
+import { searchOptionNames } from './decodingOptions.js';
 import {
   SequenceGenerator,
   type GeneratedSequence,
   type GenerateOptions,
 } from './sequenceGenerator.js';
+import { joinPieces, sentenceSplitter, type SentenceSplitter } from './splitSentences.js';
+import { TextTooLongError } from './textTooLong.js';
+import type {
+  DetailedOptions,
+  LineOptions,
+  LineReport,
+  SplitOptions,
+  StreamOptions,
+  TranslatedSentence,
+  TranslatedToken,
+  TranslateOptions,
+  Translation,
+  TranslationHypothesis,
+} from './translation.js';
 
 /** Options of {@link Translator}. */
 export interface TranslatorOptions {
@@ -38,91 +70,14 @@ export interface TranslatorOptions {
   tokenizer: Tokenizer;
   /** Ids of pad, bos and eos that the model was trained with. */
   specialIds: SpecialIds;
+  /** How native decoding stores the weights, see {@link SequenceGeneratorOptions}. Default `'float32'`. */
+  precision?: DecodingPrecision | undefined;
 }
 
-/** Options of {@link Translator.translate}: those of a search, by default greedy. */
-export interface TranslateOptions extends Omit<DecodingOptions, 'attention' | 'nBest' | 'scores'> {
-  /** Number of texts of this call that are decoded together. Default 32. */
-  batchSize?: number | undefined;
-}
-
-/** Options of {@link Translator.translateDetailed}. */
-export interface DetailedOptions extends Omit<DecodingOptions, 'scores'> {
-  /** Number of texts of this call that are decoded together. Default 32. */
-  batchSize?: number | undefined;
-}
-
-/** Options of {@link Translator.translateStreaming}. */
-export type StreamOptions = Omit<TranslateOptions, 'batchSize'>;
-
-/** A token of an output. */
-export interface TranslatedToken {
-  /** As in the vocabulary. */
-  readonly token: string;
-  /** Its log-probability. */
-  readonly score: number;
-}
-
-/** One of the outputs for a text. */
-export interface TranslationHypothesis {
-  /** As `translate` returns it. */
-  readonly text: string;
-  /** Sum of the tokens' log-probabilities, with the penalties of the search. */
-  readonly score: number;
-  /** False if it was cut off at `maxLength` before the model ended it. */
-  readonly ended: boolean;
-  /** Its tokens, without special ones. */
-  readonly tokens: readonly TranslatedToken[];
-  /** Log-probability of the end token; null if it was cut off. */
-  readonly endScore: number | null;
-  /** For each of `tokens` a weight for each of the text's `sourceTokens`; null unless asked for. */
-  readonly attention: readonly (readonly number[])[] | null;
-}
-
-/** The outputs for a text, see {@link Translator.translateDetailed}. */
-export interface Translation {
-  /** The best output. */
-  readonly text: string;
-  /** The text's tokens as in the vocabulary, with bos and eos. */
-  readonly sourceTokens: readonly string[];
-  /** The best first; empty for an empty text. */
-  readonly hypotheses: readonly TranslationHypothesis[];
-}
-
-/**
- * Thrown for a text that exceeds the model's position table, or has more than 100,000 characters and is
- * not tokenized.
- */
-export class TextTooLongError extends RangeError {
-  /** Index of the text, from 0. */
-  readonly index: number;
-  /** Its number of tokens, including bos and eos; null if it was not tokenized. */
-  readonly tokens: number | null;
-  /** Maximum number of tokens of the position table. */
-  readonly limit: number;
-
-  /**
-   * @param index index of the text, from 0
-   * @param tokens its number of tokens, including bos and eos; null if unknown
-   * @param limit maximum number of tokens of the position table
-   * @param texts the array of texts, for the message
-   */
-  constructor(
-    index: number,
-    tokens: number | null,
-    limit: number,
-    texts = 'Translator.translate: texts',
-  ) {
-    const size =
-      tokens === null
-        ? `more than ${maxTextLength.toLocaleString('en-US')} characters`
-        : `${tokens} tokens (with bos and eos), the model's position table ${limit}`;
-    super(`${texts}[${index}] has ${size}; split the text`);
-    this.name = 'TextTooLongError';
-    this.index = index;
-    this.tokens = tokens;
-    this.limit = limit;
-  }
+/** Options of {@link Translator.load}. */
+export interface LoadTranslatorOptions extends LoadModelOptions {
+  /** How native decoding stores the weights, see {@link SequenceGeneratorOptions}. Default `'float32'`. */
+  precision?: DecodingPrecision | undefined;
 }
 
 /**
@@ -144,6 +99,10 @@ export class Translator {
   readonly specialIds: SpecialIds;
   readonly #generator: SequenceGenerator;
   #disposed = false;
+  #closing: Promise<void> | null = null;
+  /** Calls that have not returned, and iterators that have begun. */
+  #running = 0;
+  #onIdle = (): void => undefined;
 
   /**
    * Creates a translator for a model in memory; {@link Translator.load} loads one from a folder.
@@ -154,11 +113,14 @@ export class Translator {
    * @throws TorchError ERR_DISPOSED if the model has been disposed of
    */
   constructor(model: Transformer, options: TranslatorOptions) {
-    const names = ['tokenizer', 'specialIds'];
+    const names = ['tokenizer', 'specialIds', 'precision'];
     checkModel('Translator', model);
     checkRequiredOptions('Translator', options, names, 'tokenizer and specialIds');
-    const { tokenizer, specialIds } = options;
+    const { tokenizer, specialIds, precision } = options;
     checkTokenizer('Translator', tokenizer);
+    if (precision !== undefined) {
+      checkChoice('Translator', 'precision', precision, decodingPrecisions);
+    }
     const vocabSize = oneVocabulary(model);
     checkSpecialIds(specialIds, vocabSize, 'Translator');
     checkTokenizerFits('Translator', tokenizer, vocabSize);
@@ -168,25 +130,36 @@ export class Translator {
     this.specialIds = { pad, bos, eos };
     // An id without a token in the tokenizer could not be shown.
     const never = tokenizer.unusedIds(vocabSize);
-    this.#generator = new SequenceGenerator(model, { specialIds: this.specialIds, never });
+    const { specialIds: ids } = this;
+    this.#generator = new SequenceGenerator(model, { specialIds: ids, never, precision });
   }
 
   /**
    * Loads a model folder, or the best model of a run folder (the last one if there is no best).
    *
    * @param options `device`: default `'cpu'`. `model`: the model to load the weights into, as for
-   *   `loadModel`; the translator's {@link Translator.dispose} frees it
+   *   `loadModel`; the translator's {@link Translator.dispose} frees it. `precision`: as for the
+   *   constructor
    * @throws TorchError ERR_CHECKPOINT naming the file and the fault, also if the folder has no
    *   tokenizer or no special ids
    */
-  static async load(folder: string, options: LoadModelOptions = {}): Promise<Translator> {
+  static async load(folder: string, options: LoadTranslatorOptions = {}): Promise<Translator> {
     const owner = 'Translator.load';
     checkPath(owner, 'folder', folder);
-    checkOptions(owner, options, ['device', 'model']);
-    const { device, model: given } = options;
+    checkOptions(owner, options, ['device', 'model', 'precision']);
+    const { device, model: given, precision } = options;
+    if (precision !== undefined) checkChoice(owner, 'precision', precision, decodingPrecisions);
     if (device !== undefined) checkDevice(owner, 'device', device);
     if (given !== undefined) checkModel(owner, given);
-    const { model, tokenizer, config, folder: found } = await loadModel(folder, options);
+    const {
+      model,
+      tokenizer,
+      config,
+      folder: found,
+    } = await loadModel(folder, {
+      device,
+      model: given,
+    });
     try {
       if (tokenizer === null) {
         throw checkpointFault(found, 'it has no tokenizer.json: save the model with its tokenizer');
@@ -194,7 +167,7 @@ export class Translator {
       if (config.specialIds === null) {
         throw checkpointFault(found, 'config.json has no specialIds: save the model with them');
       }
-      return new Translator(model, { tokenizer, specialIds: config.specialIds });
+      return new Translator(model, { tokenizer, specialIds: config.specialIds, precision });
     } catch (error) {
       if (given === undefined) model.dispose();
       throw error;
@@ -223,13 +196,12 @@ export class Translator {
   ): Promise<string | string[]> {
     const owner = 'Translator.translate';
     const texts = typeof given === 'string' ? [given] : given;
-    const names = ['attention', 'nBest', 'scores'];
-    checkOptions(owner, options, [
-      ...searchOptionNames.filter((name) => !names.includes(name)),
-      'batchSize',
-    ]);
-    const found = await this.#search(owner, texts, options);
-    const outputs = await this.tokenizer.decodeBatch(found.map(({ best }) => best?.ids ?? []));
+    checkOptions(owner, options, [...translateOptionNames, 'split']);
+    const { split, ...search } = options;
+    const outputs = await this.#whileAlive(owner, async () => {
+      const prepared = await this.#prepareAll(owner, texts, split, options.signal);
+      return this.#outputs(await this.#search(owner, nameOfText, prepared, search));
+    });
     return typeof given === 'string' ? (outputs[0] as string) : outputs;
   }
 
@@ -244,21 +216,16 @@ export class Translator {
     options: DetailedOptions = {},
   ): Promise<Translation[]> {
     const owner = 'Translator.translateDetailed';
-    checkOptions(owner, options, [
-      ...searchOptionNames.filter((name) => name !== 'scores'),
-      'batchSize',
-    ]);
-    const found = await this.#search(owner, texts, { ...options, scores: true });
-    return Promise.all(
-      found.map(async ({ source, targets }) => {
-        const decoded = await this.tokenizer.decodeBatch(targets.map(({ ids }) => ids));
-        const hypotheses = targets.map((target, index) =>
-          this.#hypothesis(decoded[index] as string, target),
-        );
-        const sourceTokens = source.map((id) => this.#token(id));
-        return { text: hypotheses[0]?.text ?? '', sourceTokens, hypotheses };
-      }),
-    );
+    checkOptions(owner, options, [...detailedOptionNames, 'split']);
+    const { split, ...search } = options;
+    return this.#whileAlive(owner, async () => {
+      const prepared = await this.#prepareAll(owner, texts, split, options.signal);
+      const found = await this.#search(owner, nameOfText, prepared, {
+        ...search,
+        scores: true,
+      });
+      return this.#translations(found, isSplitting(split));
+    });
   }
 
   /**
@@ -276,14 +243,136 @@ export class Translator {
   translateStreaming(text: string, options: StreamOptions = {}): AsyncIterableIterator<string> {
     const owner = 'Translator.translateStreaming';
     checkString(owner, 'text', text);
-    const names = ['attention', 'nBest', 'scores'];
     checkOptions(
       owner,
       options,
-      searchOptionNames.filter((name) => !names.includes(name)),
+      translateOptionNames.filter((name) => name !== 'batchSize'),
     );
     checkSignal(owner, 'signal', options.signal);
-    return this.#stream(owner, text, options);
+    return this.#iterateAlive(owner, () => this.#stream(owner, text, options));
+  }
+
+  /**
+   * Translates lines of any number, in constant memory: it reads some lines ahead, translates a window of
+   * them together, and reads on when their outputs have been taken. An empty line gives an empty output.
+   *
+   * ```ts
+   * for await (const output of translator.translateLines(lines)) console.log(output);
+   * ```
+   *
+   * Leaving the loop early ends the translation and closes the source.
+   *
+   * @param lines an array, a generator, `readline`'s interface, or any other iterable of strings
+   * @throws the errors of {@link Translator.translate} and of the source, from the iterator, after the
+   *   outputs of the lines before; they name the line, counted from 1
+   */
+  translateLines(
+    lines: Iterable<string> | AsyncIterable<string>,
+    options: LineOptions = {},
+  ): AsyncIterableIterator<string> {
+    const owner = 'Translator.translateLines';
+    if (!isIterable(lines)) {
+      throw new TypeError(
+        `${owner}: lines must be an iterable of strings, got ${describe(lines)}` +
+          (typeof lines === 'string' ? '; for one text use translate(text)' : ''),
+      );
+    }
+    const settings = checkLineOptions(owner, options, translateOptionNames);
+    const nameOf = (line: number) => `line ${line}`;
+    const source = () => numberedLines(owner, lines);
+    return this.#iterateAlive(owner, () => this.#flatLines(owner, source, settings, nameOf));
+  }
+
+  /**
+   * Translates the lines of a file to another, in constant memory. The output has a line for each of the
+   * input, each with a line end; line ends within an output become spaces. It is written atomically: until
+   * all is translated, and after any failure, `output` is what it was before.
+   *
+   * @param input path, `file:` URL or bytes, with the rules of training data: UTF-8, plain or gzip, line
+   *   ends LF, CRLF or CR
+   * @param output path; a file that exists is replaced
+   * @throws RangeError if `output` is the input
+   * @throws TorchError ERR_DATA naming file and line if the input cannot be read or is not UTF-8;
+   *   ERR_CHECKPOINT naming the output if it cannot be written
+   * @throws the errors of {@link Translator.translate}, with the line
+   */
+  async translateFile(
+    input: ByteSource,
+    output: string,
+    options: LineOptions = {},
+  ): Promise<LineReport> {
+    const owner = 'Translator.translateFile';
+    checkSource(owner, input);
+    checkPath(owner, 'output', output);
+    const settings = checkLineOptions(owner, options, translateOptionNames);
+    return this.#whileAlive(owner, async () => {
+      settings.signal?.throwIfAborted();
+      await checkOutputFile(owner, input, output);
+      const name = nameOfSource(input);
+      const source = () => readLines(input, name);
+      const nameOf = (line: number) => `line ${line} of ${name}`;
+      const tally = new LineTally();
+      try {
+        await writeFileAtomically(output, async (sink) => {
+          for await (const group of this.#lines(owner, source, settings, nameOf)) {
+            await sink(Buffer.from(group.map((line) => `${oneLine(line.output)}\n`).join('')));
+            tally.add(group);
+            settings.onProgress?.(tally.report());
+          }
+        });
+      } catch (error) {
+        settings.signal?.throwIfAborted();
+        throw error;
+      }
+      return tally.report();
+    });
+  }
+
+  /**
+   * The lines of a source with their outputs, in groups, for the command line.
+   *
+   * @param nameOf what messages call a line
+   * @internal
+   */
+  translateTextLines(
+    source: () => AsyncIterable<readonly TextLine[]>,
+    options: LineOptions,
+    nameOf: (line: number) => string,
+  ): AsyncGenerator<TranslatedLine<string>[], void, undefined> {
+    const owner = 'Translator.translateLines';
+    const settings = checkLineOptions(owner, options, translateOptionNames);
+    return this.#iterateAlive(owner, () => this.#lines(owner, source, settings, nameOf));
+  }
+
+  /** {@link translateTextLines} with all details of the outputs. @internal */
+  translateTextLinesDetailed(
+    source: () => AsyncIterable<readonly TextLine[]>,
+    options: LineOptions & DetailedOptions,
+    nameOf: (line: number) => string,
+  ): AsyncGenerator<TranslatedLine<Translation>[], void, undefined> {
+    const owner = 'Translator.translateLines';
+    const settings = checkLineOptions(owner, options, detailedOptionNames);
+    return this.#iterateAlive(owner, () => this.#detailedLines(owner, source, settings, nameOf));
+  }
+
+  /**
+   * The encoder's output for each text: a Tensor `[tokens, dModel]` in float32, with the states of bos
+   * and eos. The caller disposes of them. It runs off the event loop.
+   *
+   * @throws TypeError, TorchError as {@link Translator.translate}; TypeError if the model has modules of
+   *   its own
+   * @throws RangeError if a text has no token
+   */
+  async encode(
+    texts: readonly string[],
+    options: { readonly signal?: AbortSignal | undefined } = {},
+  ): Promise<Tensor[]> {
+    const owner = 'Translator.encode';
+    checkOptions(owner, options, ['signal']);
+    return this.#whileAlive(owner, async () => {
+      const sources = await this.#encode(owner, 'texts', texts, options.signal);
+      return this.#generator.encodeFor(owner, nameOfText, sources, options.signal);
+    });
   }
 
   /**
@@ -306,12 +395,8 @@ export class Translator {
     });
     return this.#whileAlive(owner, async () => {
       const { signal } = options;
-      const sources = await this.#encode(
-        owner,
-        'pairs',
-        pairs.map(({ source }) => source),
-        signal,
-      );
+      const texts = pairs.map(({ source }) => source);
+      const sources = await this.#encode(owner, 'pairs', texts, signal);
       const empty = sources.findIndex(({ length }) => length === 0);
       if (empty >= 0) throw new TypeError(`${owner}: pairs[${empty}].source is empty`);
       const special = new Set<number>(Object.values(this.specialIds));
@@ -330,6 +415,37 @@ export class Translator {
         endScore: tokenScores.at(-1) as number,
       }));
     });
+  }
+
+  /** The output of each text. */
+  async #outputs(texts: readonly FoundText[]): Promise<string[]> {
+    const best = texts.flatMap(({ pieces }) => pieces.map(({ targets }) => targets[0]?.ids ?? []));
+    const decoded = await this.tokenizer.decodeBatch(best);
+    let next = 0;
+    return texts.map(({ separators, pieces }) => {
+      const outputs = pieces.map(() => decoded[next++] as string);
+      return joinPieces(separators, outputs);
+    });
+  }
+
+  async #translations(texts: readonly FoundText[], isSplitting: boolean): Promise<Translation[]> {
+    return Promise.all(
+      texts.map(async ({ separators, pieces, isCut }) => {
+        const sentences = await Promise.all(pieces.map(async (piece) => this.#sentence(piece)));
+        if (isSplitting || isCut) return joinSentences(separators, sentences);
+        const [{ text, sourceTokens, hypotheses } = nothing] = sentences;
+        return { text, sourceTokens, hypotheses, sentences: null };
+      }),
+    );
+  }
+
+  async #sentence({ text: source, source: ids, targets }: FoundPiece): Promise<TranslatedSentence> {
+    const decoded = await this.tokenizer.decodeBatch(targets.map((target) => target.ids));
+    const hypotheses = targets.map((target, index) =>
+      this.#hypothesis(decoded[index] as string, target),
+    );
+    const sourceTokens = ids.map((id) => this.#token(id));
+    return { source, text: hypotheses[0]?.text ?? '', sourceTokens, hypotheses };
   }
 
   #hypothesis(text: string, target: GeneratedSequence): TranslationHypothesis {
@@ -363,14 +479,18 @@ export class Translator {
     let ids: readonly number[] = [];
     let wake = (): void => undefined;
     let isDone = false;
-    const search = this.#search(owner, [text], {
-      ...options,
-      signal,
-      onTokens: (_index, certain) => {
-        ids = certain;
-        wake();
-      },
-    }).finally(() => {
+    const start = async () => {
+      const prepared = await this.#prepareAll(owner, [text], undefined, options.signal);
+      return this.#search(owner, nameOfText, prepared, {
+        ...options,
+        signal,
+        onTokens: (_index, certain) => {
+          ids = certain;
+          wake();
+        },
+      });
+    };
+    const search = start().finally(() => {
       isDone = true;
       wake();
     });
@@ -391,7 +511,7 @@ export class Translator {
         if (seen === ids && !isDone) await new Promise<void>((resolve) => (wake = resolve));
       }
       const [found] = await search;
-      const whole = await this.tokenizer.decode([...(found?.best?.ids ?? [])]);
+      const whole = await this.tokenizer.decode(found?.pieces[0]?.targets[0]?.ids ?? []);
       const rest = whole.startsWith(written) ? whole.slice(written.length) : '';
       if (rest !== '') yield rest;
     } finally {
@@ -399,51 +519,164 @@ export class Translator {
     }
   }
 
-  /** The targets of each text; none for an empty one. */
-  async #search(
+  async *#flatLines(
+    owner: string,
+    source: () => AsyncIterable<readonly TextLine[]>,
+    settings: LineSettings,
+    nameOf: (line: number) => string,
+  ): AsyncGenerator<string, void, undefined> {
+    const tally = new LineTally();
+    for await (const group of this.#lines(owner, source, settings, nameOf)) {
+      for (const { output } of group) yield output;
+      tally.add(group);
+      settings.onProgress?.(tally.report());
+    }
+  }
+
+  #lines(
+    owner: string,
+    source: () => AsyncIterable<readonly TextLine[]>,
+    settings: LineSettings,
+    nameOf: (line: number) => string,
+  ): AsyncGenerator<TranslatedLine<string>[], void, undefined> {
+    return this.#windows(owner, source, settings, nameOf, '', (found) => this.#outputs(found));
+  }
+
+  #detailedLines(
+    owner: string,
+    source: () => AsyncIterable<readonly TextLine[]>,
+    given: LineSettings,
+    nameOf: (line: number) => string,
+  ): AsyncGenerator<TranslatedLine<Translation>[], void, undefined> {
+    const settings = { ...given, search: { ...given.search, scores: true } };
+    const skipped = { ...nothing, sentences: null };
+    const results = (found: readonly FoundText[]) =>
+      this.#translations(found, given.splitter !== null);
+    return this.#windows(owner, source, settings, nameOf, skipped, results);
+  }
+
+  async *#windows<T>(
+    owner: string,
+    source: () => AsyncIterable<readonly TextLine[]>,
+    settings: LineSettings,
+    nameOf: (line: number) => string,
+    skipped: T,
+    results: (found: readonly FoundText[]) => Promise<T[]>,
+  ): AsyncGenerator<TranslatedLine<T>[], void, undefined> {
+    const { splitter, search, signal } = settings;
+    // Invalid options are an error without lines too.
+    await this.#search(owner, () => '', [], search);
+    yield* translateInWindows(
+      source(),
+      {
+        skipped,
+        prepare: (texts, cuts) => this.#prepare(texts, splitter, cuts || splitter !== null, signal),
+        translate: async (texts, lines) => {
+          const name = (index: number) => nameOf((lines[index] as TextLine).number);
+          return results(await this.#search(owner, name, texts, search));
+        },
+        tooLong: ({ number }, { tokens }) => {
+          const limit = sourceLimit(this.model);
+          return new TextTooLongError(number - 1, tokens, limit, `${owner}: ${nameOf(number)}`);
+        },
+      },
+      settings,
+    );
+  }
+
+  /** @throws TextTooLongError naming the first text that is too long */
+  async #prepareAll(
     owner: string,
     texts: readonly string[],
-    options: GenerateOptions,
-  ): Promise<{ source: number[]; targets: GeneratedSequence[]; best?: GeneratedSequence }[]> {
-    return this.#whileAlive(owner, async () => {
-      checkStrings(owner, 'texts', texts);
-      const signal = checkSignal(owner, 'signal', options.signal);
-      signal?.throwIfAborted();
-      const sources = await this.#encode(owner, 'texts', texts, signal);
-      const filled = sources.flatMap(({ length }, index) => (length > 0 ? [index] : []));
-      // The longest first, so that at the end no long one is left to be decoded alone.
-      filled.sort((a, b) => (sources[b] as number[]).length - (sources[a] as number[]).length);
-      const found = await this.#generator.generateFor(
-        owner,
-        (index) => `texts[${filled[index]}]`,
-        filled.map((index) => sources[index] as number[]),
-        options,
-      );
-      const results = sources.map(
-        (source): { source: number[]; targets: GeneratedSequence[]; best?: GeneratedSequence } => ({
-          source,
-          targets: [],
-        }),
-      );
-      filled.forEach((index, place) => {
-        const targets = found[place] as GeneratedSequence[];
-        const [best] = targets;
-        const source = sources[index] as number[];
-        results[index] = best === undefined ? { source, targets } : { source, targets, best };
-      });
-      return results;
+    split: boolean | SplitOptions | undefined,
+    givenSignal: AbortSignal | undefined,
+    name = 'texts',
+  ): Promise<PreparedText[]> {
+    checkStrings(owner, name, texts);
+    const splitter = checkSplit(owner, split);
+    const signal = checkSignal(owner, 'signal', givenSignal);
+    signal?.throwIfAborted();
+    const prepared = await this.#prepare(texts, splitter, splitter !== null, signal);
+    return prepared.map((text, index) => {
+      if (!('tokens' in text)) return text;
+      const limit = sourceLimit(this.model);
+      throw new TextTooLongError(index, text.tokens, limit, `${owner}: ${name}[${index}]`);
     });
+  }
+
+  #prepare(
+    texts: readonly string[],
+    splitter: SentenceSplitter | null,
+    cutsPieces: boolean,
+    signal: AbortSignal | undefined,
+  ): Promise<(PreparedText | RefusedText)[]> {
+    const { tokenizer, specialIds } = this;
+    const limit = sourceLimit(this.model);
+    return prepareTexts(texts, { tokenizer, specialIds, limit, splitter, cutsPieces, signal });
+  }
+
+  /** The targets of each piece of each text; none for an empty one. */
+  async #search(
+    owner: string,
+    nameOf: (index: number) => string,
+    texts: readonly PreparedText[],
+    options: GenerateOptions,
+  ): Promise<FoundText[]> {
+    const found = texts.map(({ pieces, separators, isCut }): FoundText => ({
+      separators,
+      isCut,
+      pieces: pieces.map((piece) => ({ ...piece, targets: [] })),
+    }));
+    const filled = found.flatMap(({ pieces }, index) =>
+      pieces.filter(({ source }) => source.length > 0).map((piece) => ({ piece, index })),
+    );
+    // The longest first, so that at the end no long one is left to be decoded alone.
+    filled.sort((a, b) => b.piece.source.length - a.piece.source.length);
+    const targets = await this.#generator.generateFor(
+      owner,
+      (place) => nameOf((filled[place] as { index: number }).index),
+      filled.map(({ piece }) => piece.source),
+      options,
+    );
+    filled.forEach(({ piece }, place) => {
+      piece.targets = targets[place] as GeneratedSequence[];
+    });
+    return found;
   }
 
   /** A failure after a call of `dispose` says so. */
   async #whileAlive<T>(owner: string, work: () => Promise<T>): Promise<T> {
-    this.#refuseDisposed(owner);
+    this.#refuseClosed(owner);
+    this.#running++;
     try {
       return await work();
     } catch (error) {
       this.#refuseDisposed(owner);
       throw error;
+    } finally {
+      this.#finishCall();
     }
+  }
+
+  /** {@link #whileAlive} for an iterator, from its first value to its end. */
+  async *#iterateAlive<T>(
+    owner: string,
+    iterate: () => AsyncGenerator<T, void, undefined>,
+  ): AsyncGenerator<T, void, undefined> {
+    this.#refuseClosed(owner);
+    this.#running++;
+    try {
+      yield* iterate();
+    } catch (error) {
+      this.#refuseDisposed(owner);
+      throw error;
+    } finally {
+      this.#finishCall();
+    }
+  }
+
+  #finishCall(): void {
+    if (--this.#running === 0) this.#onIdle();
   }
 
   /** Ids of each text with bos and eos; empty if the text has no token. */
@@ -452,29 +685,37 @@ export class Translator {
     name: string,
     texts: readonly string[],
     signal: AbortSignal | undefined,
-  ): Promise<number[][]> {
-    const limit = sourceLimit(this.model);
-    const special = new Set<number>(Object.values(this.specialIds));
-    const large = texts.findIndex((text) => text.length > maxTextLength);
-    if (large >= 0) throw new TextTooLongError(large, null, limit, `${owner}: ${name}`);
-    const blankless = texts.map((text) => (isBlank(text) ? '' : text));
-    const encoded = await this.tokenizer.encodeBatch(blankless, { signal });
-    return encoded.map((all, index) => {
-      const ids = all.filter((id) => !special.has(id));
-      if (ids.length === 0) return [];
-      const framed = frame(ids, this.specialIds);
-      if (framed.length > limit) {
-        throw new TextTooLongError(index, framed.length, limit, `${owner}: ${name}`);
-      }
-      return framed;
-    });
+  ): Promise<(readonly number[])[]> {
+    const prepared = await this.#prepareAll(owner, texts, undefined, signal, name);
+    return prepared.map(({ pieces: [piece] }) => piece?.source ?? []);
   }
 
-  /** Frees the model's memory. */
+  /**
+   * Waits for running calls, and for iterators that have begun to end, while new ones are refused; then
+   * frees the model's memory. Further calls return the same promise.
+   */
+  close(): Promise<void> {
+    this.#closing ??= (async () => {
+      if (this.#running > 0) await new Promise<void>((resolve) => (this.#onIdle = resolve));
+      if (!this.#disposed) this.dispose();
+    })();
+    return this.#closing;
+  }
+
+  /** Frees the model's memory at once; calls that are running fail. */
   dispose(): void {
     this.#disposed = true;
     this.#generator.dispose();
     this.model.dispose();
+  }
+
+  #refuseClosed(owner: string): void {
+    this.#refuseDisposed(owner);
+    if (this.#closing === null) return;
+    throw new TorchError(
+      'ERR_DISPOSED',
+      `${owner}: the translator has been closed; load a new one`,
+    );
   }
 
   #refuseDisposed(owner: string): void {
@@ -492,6 +733,125 @@ export class Translator {
   [Symbol.dispose](): void {
     this.dispose();
   }
+
+  /** Calls {@link Translator.close} at the end of a block: `await using translator = …`. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+}
+
+/** A piece of a text with its targets, the best first. */
+interface FoundPiece {
+  readonly text: string;
+  readonly source: readonly number[];
+  targets: readonly GeneratedSequence[];
+}
+
+interface FoundText extends Omit<PreparedText, 'pieces'> {
+  readonly pieces: readonly FoundPiece[];
+}
+
+/** The outputs for an empty text. */
+const nothing: Omit<Translation, 'sentences'> = { text: '', sourceTokens: [], hypotheses: [] };
+
+const ownNames = ['attention', 'nBest', 'scores'];
+const translateOptionNames = [
+  ...searchOptionNames.filter((name) => !ownNames.includes(name)),
+  'batchSize',
+];
+const detailedOptionNames = [...searchOptionNames.filter((name) => name !== 'scores'), 'batchSize'];
+
+/** Checked options for lines. */
+interface LineSettings extends WindowSettings {
+  readonly splitter: SentenceSplitter | null;
+  readonly search: GenerateOptions;
+  readonly onProgress: ((progress: LineReport) => void) | undefined;
+}
+
+function checkLineOptions(
+  owner: string,
+  options: LineOptions & DetailedOptions,
+  names: readonly string[],
+): LineSettings {
+  checkOptions(owner, options, [...names, 'split', 'window', 'onTooLong', 'onProgress']);
+  const { split, window, onTooLong, onProgress, ...search } = options;
+  if (onProgress !== undefined) checkFunction(owner, 'onProgress', onProgress);
+  const size = checkInteger(owner, 'window', orDefault(window, 256), 1);
+  return {
+    splitter: checkSplit(owner, split),
+    window: size,
+    firstWindow: checkInteger(owner, 'batchSize', orDefault(search.batchSize, 32), 1),
+    onTooLong: checkChoice(owner, 'onTooLong', orDefault(onTooLong, 'error'), tooLongActions),
+    onProgress,
+    signal: checkSignal(owner, 'signal', search.signal),
+    search,
+  };
+}
+
+const tooLongActions = ['error', 'skip', 'split'] as const;
+
+function isSplitting(split: boolean | SplitOptions | undefined): boolean {
+  return split !== undefined && split !== false;
+}
+
+/** @throws TypeError, RangeError naming the option; null: texts are not split */
+function checkSplit(
+  owner: string,
+  split: boolean | SplitOptions | undefined,
+): SentenceSplitter | null {
+  if (split === undefined || split === false) return null;
+  if (split === true) return sentenceSplitter();
+  checkObject(owner, 'split', split, 'a boolean or { locale }');
+  checkOptions(`${owner} split`, split, ['locale']);
+  const { locale } = split;
+  if (locale !== undefined) checkString(`${owner} split`, 'locale', locale);
+  try {
+    return sentenceSplitter(locale);
+  } catch (error) {
+    throw new RangeError(
+      `${owner} split: locale must be a BCP 47 tag such as 'de' or 'zh-Hant', got ${describe(locale)}`,
+      { cause: error },
+    );
+  }
+}
+
+/** What messages call a text of a call. */
+function nameOfText(index: number): string {
+  return `texts[${index}]`;
+}
+
+function joinSentences(
+  separators: readonly string[],
+  sentences: readonly TranslatedSentence[],
+): Translation {
+  const filled = sentences.filter(({ hypotheses }) => hypotheses.length > 0);
+  const count =
+    filled.length === 0 ? 0 : Math.min(...filled.map(({ hypotheses }) => hypotheses.length));
+  const hypotheses = Array.from({ length: count }, (_, place): TranslationHypothesis => {
+    const parts = filled.map((sentence) => sentence.hypotheses[place] as TranslationHypothesis);
+    return {
+      text: joinPieces(
+        separators,
+        sentences.map((sentence) => sentence.hypotheses[place]?.text ?? ''),
+      ),
+      score: parts.reduce((sum, { score }) => sum + score, 0),
+      ended: parts.every(({ ended }) => ended),
+      tokens: parts.flatMap(({ tokens }) => tokens),
+      endScore: null,
+      attention: null,
+    };
+  });
+  const text = joinPieces(
+    separators,
+    sentences.map((sentence) => sentence.text),
+  );
+  const sourceTokens = sentences.flatMap((sentence) => sentence.sourceTokens);
+  return { text, sourceTokens, hypotheses, sentences };
+}
+
+/** A text on one line. */
+function oneLine(text: string): string {
+  return text.replace(/[\r\n]+/g, ' ');
 }
 
 /**

@@ -1,7 +1,8 @@
 /** A {@link Translator} as the server uses it. */
 import { splitText } from '../decode/splitText.js';
 import { sourceLimit } from '../decode/positionLimit.js';
-import { Translator, type TranslationHypothesis } from '../decode/translator.js';
+import type { TranslationHypothesis } from '../decode/translation.js';
+import { Translator } from '../decode/translator.js';
 import type { Device } from '../tensor/device.js';
 import type {
   DetailedOptions,

@@ -1,7 +1,8 @@
 /** Sample translations shown during training. */
 import { maxTextLength } from '../data/text.js';
 import { targetLimit } from '../decode/positionLimit.js';
-import { TextTooLongError, type Translator } from '../decode/translator.js';
+import { TextTooLongError } from '../decode/textTooLong.js';
+import type { Translator } from '../decode/translator.js';
 
 /** Maximum number of characters shown of a text. */
 const shown = 120;
