@@ -269,7 +269,5 @@ export function checkIdList(
   vocabulary: number,
 ): readonly number[] {
   checkArray(owner, name, ids, 'an array of ids');
-  return (ids as readonly unknown[]).map((id, index) =>
-    checkInteger(owner, `${name}[${index}]`, id, 0, vocabulary - 1),
-  );
+  return ids.map((id, index) => checkInteger(owner, `${name}[${index}]`, id, 0, vocabulary - 1));
 }

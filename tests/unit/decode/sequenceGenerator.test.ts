@@ -583,6 +583,6 @@ describe('a generator', () => {
   test('refuses a target that contains eos or is too long', async () => {
     const score = (target: number[]) => generator.score([{ source: [1, 2], target }]);
     await expect(score([5, 2])).rejects.toThrow('pairs[0].target must not contain eos, 2');
-    await expect(score(Array(40).fill(5))).rejects.toThrow('has 41 tokens with eos');
+    await expect(score(new Array<number>(40).fill(5))).rejects.toThrow('has 41 tokens with eos');
   });
 });
