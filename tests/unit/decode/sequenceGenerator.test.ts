@@ -586,3 +586,63 @@ describe('a generator', () => {
     await expect(score(new Array<number>(40).fill(5))).rejects.toThrow('has 41 tokens with eos');
   });
 });
+
+describe('precision', () => {
+  const sources = makeSources(12, 60);
+  const options = { maxLength: 12, scores: true, beam: 2 };
+
+  test('bfloat16 gives what float32 gives for weights that bfloat16 holds', async () => {
+    const model = evalModel(60, { ...small, dModel: 48, h: 3 });
+    noGrad(() => {
+      for (const parameter of model.parameters()) {
+        tidy(() => parameter.copy_(parameter.to({ dtype: 'bfloat16' }).to({ dtype: 'float32' })));
+      }
+    });
+    const exact = await new SequenceGenerator(model, { specialIds }).generate(sources, options);
+    const half = new SequenceGenerator(model, { specialIds, precision: 'bfloat16' });
+    expect(await half.generate(sources, options)).toEqual(exact);
+    model.dispose();
+  });
+
+  test.each(['bfloat16', 'int8'] as const)(
+    '%s gives nearly the scores of float32',
+    async (precision) => {
+      const model = evalModel(60, { ...small, dModel: 64, dFf: 128 });
+      const exact = new SequenceGenerator(model, { specialIds });
+      const narrow = new SequenceGenerator(model, { specialIds, precision });
+      const targets = makeSources(12, 60).map((ids) => ids.slice(1, -1));
+      const pairs = sources.map((source, index) => ({
+        source,
+        target: targets[index] as number[],
+      }));
+      const expected = await exact.score(pairs);
+      const scores = await narrow.score(pairs);
+      scores.forEach(({ tokenScores }, index) => {
+        tokenScores.forEach((score, i) => {
+          expect(Math.abs(score - (expected[index]?.tokenScores[i] as number))).toBeLessThan(0.1);
+        });
+      });
+      // They are not the same, or the weights were not narrowed.
+      expect(scores).not.toEqual(expected);
+      model.dispose();
+    },
+  );
+
+  test('with int8, too, a source gives the same target in any batch', async () => {
+    const model = evalModel(60, { ...small, dModel: 64, dFf: 100 });
+    const generator = new SequenceGenerator(model, { specialIds, precision: 'int8' });
+    const together = await generator.generate(sources, options);
+    const alone: GeneratedSequence[][] = [];
+    for (const source of sources) alone.push(...(await generator.generate([source], options)));
+    expect(alone).toEqual(together);
+    model.dispose();
+  });
+
+  test('refuses an unknown one', () => {
+    const model = evalModel(30);
+    expect(() => new SequenceGenerator(model, { specialIds, precision: 'int4' as never })).toThrow(
+      "precision must be 'float32', 'bfloat16' or 'int8', got the string \"int4\"",
+    );
+    model.dispose();
+  });
+});
