@@ -10,10 +10,11 @@ import type { Transformer } from '../nn/model/transformer.js';
 import { exchangePaths } from '../runtime/native/load.js';
 import { checkModel } from '../nn/model/checkModel.js';
 import { modelVocabSize } from '../nn/model/modelVocabulary.js';
+import { withoutValues } from '../nn/module/init.js';
+import type { LoadStateOptions } from '../nn/module/loadState.js';
 import { setTies } from '../nn/module/ties.js';
 import { checkObject, checkOptions, checkPath } from '../runtime/arguments.js';
 import { checkDevice, type Device, type DeviceChoice } from '../tensor/device.js';
-import { getRngState, setRngState } from '../tensor/random.js';
 import { saveFault, writeAndFlush } from './atomicFile.js';
 import {
   configJson,
@@ -286,21 +287,17 @@ async function buildModel(
 ): Promise<Transformer> {
   const { vocabSize, ...options } = config.model;
   checkSizes(configPath, config, weights);
-  // The initial weights are drawn only to be replaced: the caller's random numbers must not change.
-  const rngState = getRngState();
   let model: Transformer;
   try {
-    model = makeModel(vocabSize, options);
+    // The loaded weights take the place of initial ones, so none are drawn.
+    model = withoutValues(() => makeModel(vocabSize, options));
   } catch (error) {
     throw configFault(configPath, error);
-  } finally {
-    setRngState(rngState);
-    rngState.dispose();
   }
   try {
     tieAsSaved(configPath, config, model);
     model.to({ device, dtype: config.dtype });
-    await loadWeights(model, weights, device);
+    await loadWeights(model, weights, device, { assign: true });
     return model;
   } catch (error) {
     model.dispose();
@@ -331,10 +328,11 @@ async function loadWeights(
   model: Transformer,
   weights: SafetensorsFile,
   device: Device,
+  options: LoadStateOptions = {},
 ): Promise<void> {
   const state = await weights.tensors({ device });
   try {
-    model.loadStateDict(state);
+    model.loadStateDict(state, options);
   } catch (error) {
     throw checkpointFault(weights.path, (error as Error).message, error);
   } finally {

@@ -24,7 +24,7 @@ import {
 
 // A multiple of every element size; large enough that the cost of the calls is negligible, small enough
 // to yield to the event loop every few milliseconds.
-const pieceBytes = 16 * 1024 * 1024;
+const pieceBytes = 2 ** 21;
 
 /** The result of {@link SafetensorsFile.info}. */
 export interface TensorInfo {

@@ -1,7 +1,9 @@
 import { noGrad } from '../../tensor/autograd.js';
 import { call, native } from '../../tensor/dispatch.js';
+import { empty } from '../../tensor/create.js';
 import { keep, tidy } from '../../tensor/scope.js';
 import { Tensor } from '../../tensor/tensor.js';
+import { hasValues } from './init.js';
 import type { Module } from './module.js';
 import { Buffer, Parameter } from './parameter.js';
 import { isModule, placesBelow, rememberAs } from './registration.js';
@@ -67,13 +69,20 @@ function copiedTensor(tensor: Tensor, made: Made): Tensor | null {
   const owned = tensor instanceof Parameter || tensor instanceof Buffer;
   // A computed tensor belongs to the original's graph, or to a scope that has ended.
   if (!owned && (tensor.isDisposed || !tensor.isLeaf)) return null;
-  const data = made.twinOf(tensor)?.detach() ?? tensor.detach().clone();
+  const data = made.twinOf(tensor)?.detach() ?? valuesOf(tensor);
   made.addTensor(tensor, data);
   if (tensor instanceof Parameter) {
     return new Parameter(data, { requiresGrad: tensor.requiresGrad });
   }
   if (tensor instanceof Buffer) return new Buffer(data, { persistent: tensor.persistent });
   return keep(data);
+}
+
+/** A copy of a parameter's or a buffer's elements; of a large one only room within `withoutValues`. */
+function valuesOf(tensor: Tensor): Tensor {
+  const { dtype, device, shape } = tensor;
+  const isDrawn = tensor instanceof Parameter && shape.length > 1;
+  return hasValues() || !isDrawn ? tensor.detach().clone() : empty(shape, { dtype, device });
 }
 
 function copiedProperties(original: object, made: Made): object {

@@ -9,6 +9,7 @@ import {
 import { noGrad } from '../../tensor/autograd.js';
 import { formatShape } from '../../tensor/check.js';
 import type { Device } from '../../tensor/device.js';
+import { native } from '../../tensor/dispatch.js';
 import { isFloatingPoint } from '../../tensor/dtype.js';
 import type { DType } from '../../tensor/dtype.js';
 import { tidy } from '../../tensor/scope.js';
@@ -29,6 +30,11 @@ export interface LoadStateOptions {
   stripPrefix?: string;
   /** the key that contains the state dict, such as `'model_state_dict'` */
   wrappedIn?: string;
+  /**
+   * use the memory of the given tensors instead of copying them, where dtype and device are those of
+   * the module, as in PyTorch; the caller must not change them any more. Default false
+   */
+  assign?: boolean;
 }
 
 /** Result of `Module.loadStateDict`; both lists are empty unless `strict` is false. */
@@ -87,8 +93,9 @@ export function loadStateInto(
   options: LoadStateOptions,
   derive: DeriveBuffer,
 ): LoadStateResult {
-  checkOptions('loadStateDict', options, ['strict', 'stripPrefix', 'wrappedIn']);
+  checkOptions('loadStateDict', options, ['strict', 'stripPrefix', 'wrappedIn', 'assign']);
   const strict = checkBoolean('loadStateDict', 'strict', orDefault(options.strict, true));
+  const assign = checkBoolean('loadStateDict', 'assign', orDefault(options.assign, false));
   for (const name of ['stripPrefix', 'wrappedIn'] as const) {
     if (options[name] !== undefined) checkString('loadStateDict', name, options[name]);
   }
@@ -121,10 +128,30 @@ export function loadStateInto(
       throw new StateDictError(explain(module, slots, source, faults, nothing), faults);
     }
     noGrad(() => {
-      for (const [target, { value }] of copies) target.copy_(value);
+      const taken = new Set<Tensor>();
+      for (const [target, { value }] of copies) {
+        // Two parameters of one tensor would be tied.
+        if (assign && !taken.has(value) && canReplace(target, value)) {
+          taken.add(value);
+          native().setData(target, value);
+        } else {
+          target.copy_(value);
+        }
+      }
     });
   });
   return { missing, unexpected };
+}
+
+/** Whether a parameter may have the memory of another tensor instead of its own. */
+function canReplace(target: Tensor, value: Tensor): boolean {
+  return (
+    value.dtype === target.dtype &&
+    value.device === target.device &&
+    value.isLeaf &&
+    !value.requiresGrad &&
+    value.isContiguous
+  );
 }
 
 /** Whether the state dict matches only derived buffers, and the module has other state as well. */

@@ -127,6 +127,33 @@ describe('loadStateDict', () => {
     expect(target.parameters().map(({ dtype }) => dtype)).toEqual(Array(4).fill('float64'));
   });
 
+  it('takes the memory of what it loads with assign', () => {
+    const source = state();
+    const target = net();
+    const parameters = target.parameters();
+    target.loadStateDict(source, { assign: true });
+    for (const value of source.values()) value.fill_(7);
+    expect(target.parameters().every((item, at) => item === parameters[at])).toBe(true);
+    expect(parameters.flatMap(numbers)).toEqual(Array(13).fill(7));
+    expect(parameters.every(({ requiresGrad, isLeaf }) => requiresGrad && isLeaf)).toBe(true);
+    for (const value of source.values()) value.dispose();
+    expect(parameters.flatMap(numbers)).toEqual(Array(13).fill(7));
+  });
+
+  it('copies with assign what has another dtype, or is in two places', () => {
+    const other = net().double();
+    other.loadStateDict(state(), { assign: true });
+    expect(other.parameters().map(({ dtype }) => dtype)).toEqual(Array(4).fill('float64'));
+    const pair = new Sequential(new Linear(2, 2), new Linear(2, 2));
+    const [weight, bias] = [ones([2, 2]), ones([2])];
+    pair.loadStateDict(
+      { '0.weight': weight, '0.bias': bias, '1.weight': weight, '1.bias': bias },
+      { assign: true },
+    );
+    weight.fill_(7);
+    expect(pair.parameters().map((parameter) => numbers(parameter)[0])).toEqual([7, 1, 1, 1]);
+  });
+
   it('shares no memory with what it loads', () => {
     const source = state();
     const target = net();
