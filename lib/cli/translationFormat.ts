@@ -28,7 +28,7 @@ export function oneLine(text: string): string {
 export function formatted(line: TranslatedLine<Translation>, flags: FormatFlags): string {
   if (flags.json === true) return `${JSON.stringify(recordOf(line, flags))}\n`;
   const { number, output } = line;
-  const count = Math.max(1, output.hypotheses.length);
+  const count = Math.max(1, Math.min(flags.nBest, output.hypotheses.length));
   return Array.from({ length: count }, (_, place) => {
     const hypothesis = output.hypotheses[place];
     const fields = [oneLine(hypothesis?.text ?? output.text)];
@@ -46,7 +46,8 @@ export function formatted(line: TranslatedLine<Translation>, flags: FormatFlags)
 }
 
 function recordOf({ number, output }: TranslatedLine<Translation>, flags: FormatFlags): object {
-  const { text, hypotheses } = output;
+  const { text } = output;
+  const hypotheses = output.hypotheses.slice(0, flags.nBest);
   return {
     line: number,
     text,

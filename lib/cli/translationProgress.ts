@@ -1,6 +1,7 @@
 /** Progress of the translation of a file. */
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { isGzip } from '../data/reading/fileSignature.js';
+import { counted } from '../runtime/counted.js';
 import { clockTime, ProgressLine, type ProgressStream } from '../train/run/progressLine.js';
 
 /**
@@ -61,7 +62,7 @@ export class TranslationProgress {
   }
 
   #text(): string {
-    const lines = `${this.#lines.toLocaleString('en-US')} lines`;
+    const lines = counted(this.#lines, 'line');
     if (this.#total === null || this.#total === 0) return lines;
     const done = Math.min(1, this.#bytes / this.#total);
     const seconds = (this.#now() - this.#start) / 1000;

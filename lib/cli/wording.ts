@@ -17,11 +17,12 @@ const flagsOfOptions: readonly (readonly [RegExp, string])[] = [
   [/a warmup or clip/g, 'a --warmup or --clip'],
   [/^trainBpe: vocabSize/g, '--vocab-size'],
   [/^findSpecialIds: (pad|bos|eos)\b/g, '--$1'],
+  [/^Translator\.translateLines sampling: topP/g, '--top-p'],
+  [/^Translator\.translateLines split: locale/g, '--locale'],
   [/^Translator\.translateLines: /g, ''],
   [/\bnBest\b/g, '--n-best'],
   [/\braise beam to\b/g, 'raise --beam to'],
   [/\bmaxLength\b/g, '--max-length'],
-  [/\bsplit: locale\b/g, '--locale'],
   [/ The model is still in memory: .*$/g, ''],
   [/overwrite them \(overwrite: true\)/g, 'use --overwrite'],
 ];

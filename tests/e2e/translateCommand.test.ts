@@ -1,6 +1,14 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, mkdirSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  closeSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -148,6 +156,122 @@ describe('the output', () => {
     );
     expect(stdout).toMatch(/^.*\n0\n$/);
     expect(stderr).toBe('');
+  });
+});
+
+describe('the format', () => {
+  const input = 'twenty\n\nforty two\n';
+  const plain = () => translate(input).stdout.trimEnd().split('\n');
+
+  test('of n-best is the number, the output and its score, the best first, as Moses writes it', () => {
+    const { status, stdout, stderr } = translate(input, '--beam', '3', '--n-best', '2');
+    expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+    const rows = stdout.trimEnd().split('\n');
+    expect(rows.map((row) => row.split(' ||| ').length)).toEqual([3, 3, 3, 3, 3]);
+    expect(rows.map((row) => row.split(' ||| ')[0])).toEqual(['0', '0', '1', '2', '2']);
+    const [first, second] = rows.map((row) => Number(row.split(' ||| ')[2]));
+    expect(first).toBeGreaterThanOrEqual(second as number);
+    expect(rows[2]).toBe('1 |||  ||| 0.0000');
+    const [best] = translate(input, '--beam', '3').stdout.split('\n');
+    expect(rows[0]?.split(' ||| ')[1]).toBe(best);
+  });
+
+  test('with scores and alignments has them behind the output', () => {
+    const { stdout } = translate(input, '--scores', '--alignments');
+    const rows = stdout.trimEnd().split('\n');
+    expect(rows.map((row) => row.split(' ||| ')[0])).toEqual(plain());
+    const [, score, alignment] = (rows[2] as string).split(' ||| ');
+    expect(score).toMatch(/^-\d+\.\d{4}$/);
+    expect(alignment).toMatch(/^(\d+-\d+ ?)+$/);
+  });
+
+  test('as JSON has a line for each text', () => {
+    const { stdout } = translate(input, '--json', '--scores', '--alignments', '--split');
+    const records = stdout
+      .trimEnd()
+      .split('\n')
+      .map((row) => JSON.parse(row) as Record<string, unknown>);
+    expect(records.map(({ line, text }) => ({ line, text }))).toEqual(
+      plain().map((text, index) => ({ line: index + 1, text })),
+    );
+    expect(records[0]).toMatchObject({
+      sourceTokens: [...'twenty'],
+      hypotheses: [{ text: records[0]?.text, tokens: expect.any(Array) as unknown }],
+    });
+  });
+});
+
+describe('the search', () => {
+  test('samples the same with the same seed, and something else with another', () => {
+    const many = fiftyPairs.map(({ src }) => src).join('\n');
+    const sampled = (seed: string) =>
+      translate(many, '--sample', '--temperature', '2', '--top-k', '9', '--seed', seed).stdout;
+    expect(sampled('1')).toBe(sampled('1'));
+    expect(sampled('1')).not.toBe(sampled('2'));
+  });
+
+  test('takes a precision and a length penalty', () => {
+    const { status, stdout, stderr } = translate(
+      'twenty\n',
+      ...['--precision', 'int8', '--beam', '2', '--length-penalty', '0.6'],
+    );
+    expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+    expect(stdout).toMatch(/^.*\n$/);
+  });
+
+  test.each([
+    [['--n-best', '3'], '--n-best must be at most the beam, 1, got 3; raise --beam to 3'],
+    [['--seed', '1'], '--seed is for --sample'],
+    [['--locale', 'de'], '--locale is for --split'],
+    [['--split', '--locale', '!'], '--locale must be a BCP 47 tag'],
+    [['--sample', '--top-p', '2'], '--top-p must be in (0, 1], got 2'],
+    [['--sample', '--beam', '2'], 'sampling has no beam, got beam 2'],
+    [['--precision', 'int4'], 'Allowed choices are float32, bfloat16, int8'],
+    [['--length-penalty', 'x'], 'It must be a number of 0 or above.'],
+    [['--input', 'a.txt', 'a text'], '--input cannot be used with texts'],
+  ])('refuses %j, and names the flags', (given, message) => {
+    const { status, stdout, stderr } = translate('', ...given);
+    expect(stderr).toContain(message);
+    expect([status, stdout]).toEqual([1, '']);
+  });
+});
+
+describe('files', () => {
+  const input = join(folder, 'in.txt');
+  const output = join(folder, 'out.txt');
+
+  test('are read and written, split into sentences', () => {
+    writeFileSync(input, 'twenty\n Twenty one.  Forty!\n');
+    const { status, stdout, stderr } = translate(
+      '',
+      ...['--input', input, '--output', output, '--split', '--locale', 'en'],
+    );
+    expect({ status, stdout, stderr }).toEqual({ status: 0, stdout: '', stderr: '' });
+    const [twenty, one, forty] = translate('twenty\nTwenty one.\nForty!\n').stdout.split('\n');
+    expect(readFileSync(output, 'utf8')).toBe(`${twenty}\n ${one}  ${forty}\n`);
+  });
+
+  test('that are not UTF-8 are an error with file and line, and the output stays as it was', () => {
+    writeFileSync(input, Buffer.from('twenty\ncaf\xe9\n', 'latin1'));
+    writeFileSync(output, 'before\n');
+    const { status, stderr } = translate('', '--input', input, '--output', output);
+    expect(stderr).toBe(
+      `torchformer: ${input}: line 2: this is not valid UTF-8 (byte offset 10) [ERR_DATA]\n`,
+    );
+    expect(status).toBe(1);
+    expect(readFileSync(output, 'utf8')).toBe('before\n');
+  });
+
+  test('are refused before the model is loaded if the output is the input or a folder', () => {
+    writeFileSync(input, 'twenty\n');
+    const nowhere = ['--model', join(folder, 'nowhere')];
+    expect(translate('', ...nowhere, '--input', input, '--output', input).stderr).toContain(
+      `the output ${input} is the input`,
+    );
+    expect(translate('', ...nowhere, '--input', input, '--output', folder).stderr).toContain(
+      `cannot save ${folder}: it is a folder`,
+    );
+    expect(readFileSync(input, 'utf8')).toBe('twenty\n');
   });
 });
 

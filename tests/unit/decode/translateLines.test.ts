@@ -67,6 +67,17 @@ describe('the outputs', () => {
     }
   });
 
+  test('of lone surrogates and control characters are those of what they become in UTF-8', async () => {
+    const lines = ['twenty \ud800', '\udc00\ud800', 'forty\u0000\u001b[2J', '\u0007'];
+    const expected = await translator.translate(
+      ['twenty \ufffd', '\ufffd\ufffd', 'forty\u0000\u001b[2J', '\u0007'],
+      { maxLength },
+    );
+    const { got } = await collect(translator.translateLines(lines, { maxLength }));
+    expect(got).toEqual(expected);
+    expect(got[3]).toBe('');
+  });
+
   test('of no lines are none', async () => {
     expect(await collect(translator.translateLines([]))).toEqual({ got: [], error: null });
   });
