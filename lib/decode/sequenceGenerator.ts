@@ -52,6 +52,11 @@ export interface SequenceGeneratorOptions {
    * that weights take.
    */
   precision?: DecodingPrecision | undefined;
+  /**
+   * Further models with the same target ids. The probability of a token is then the mean of those that
+   * all models give it; attention weights are those of the first. Default: none.
+   */
+  ensemble?: readonly Transformer[] | undefined;
 }
 
 /** A target that a search has found. */
@@ -118,6 +123,7 @@ export class SequenceGenerator {
   readonly specialIds: SpecialIds;
   /** How native decoding stores the weights. */
   readonly precision: DecodingPrecision;
+  readonly #models: readonly Transformer[];
   readonly #never: readonly number[];
   readonly #limits: SearchLimits;
   #native: NativeGeneration | null = null;
@@ -129,7 +135,12 @@ export class SequenceGenerator {
   constructor(model: Transformer, options: SequenceGeneratorOptions) {
     const owner = 'SequenceGenerator';
     checkModel(owner, model);
-    checkRequiredOptions(owner, options, ['specialIds', 'never', 'precision'], 'specialIds');
+    checkRequiredOptions(
+      owner,
+      options,
+      ['specialIds', 'never', 'precision', 'ensemble'],
+      'specialIds',
+    );
     const vocabulary = model.generator.proj.outFeatures;
     checkSpecialIds(options.specialIds, vocabulary, owner);
     const { pad, bos, eos } = options.specialIds;
@@ -137,11 +148,12 @@ export class SequenceGenerator {
     this.specialIds = { pad, bos, eos };
     const never = checkIdList(owner, 'never', orDefault(options.never, []), vocabulary);
     this.#never = [...new Set([pad, bos, ...never])].filter((id) => id !== eos);
+    this.#models = [model, ...checkEnsemble(owner, options.ensemble, vocabulary)];
     const precision = orDefault(options.precision, 'float32');
     this.precision = checkChoice(owner, 'precision', precision, decodingPrecisions);
     this.#limits = {
       vocabulary,
-      longestTarget: targetLimit(model),
+      longestTarget: Math.min(...this.#models.map(targetLimit)),
       layers: model.config?.N ?? 1,
       heads: model.config?.h ?? 1,
     };
@@ -175,7 +187,7 @@ export class SequenceGenerator {
     const search = checkSearch(owner, options, this.#limits);
     const batchSize = checkInteger(owner, 'batchSize', orDefault(options.batchSize, 32), 1);
     this.#checkSources(owner, nameOf, sources);
-    checkEvalMode(owner, this.model);
+    for (const model of this.#models) checkEvalMode(owner, model);
     search.signal?.throwIfAborted();
     if (sources.length === 0) return [];
     const results: GeneratedSequence[][] = sources.map(() => []);
@@ -183,7 +195,7 @@ export class SequenceGenerator {
       results[index] = targets;
       options.onFound?.(index, targets);
     };
-    const obstacle = nativeObstacle(this.model);
+    const obstacle = this.#nativeObstacle();
     if (obstacle !== null) {
       await this.#generateByModules(owner, nameOf, sources, search, batchSize, obstacle, found);
       return results;
@@ -240,9 +252,9 @@ export class SequenceGenerator {
       }
       return [...ids, this.specialIds.eos];
     });
-    checkEvalMode(owner, this.model);
+    for (const model of this.#models) checkEvalMode(owner, model);
     signal?.throwIfAborted();
-    const obstacle = nativeObstacle(this.model);
+    const obstacle = this.#nativeObstacle();
     if (obstacle !== null) throw needsNative(owner, 'scoring', obstacle);
     const native = await this.#nativeGeneration();
     const results = pairs.map((): SequenceScore => ({ score: 0, tokenScores: [] }));
@@ -288,9 +300,9 @@ export class SequenceGenerator {
   ): Promise<Tensor[]> {
     const signal = checkSignal(owner, 'signal', givenSignal);
     this.#checkSources(owner, nameOf, sources);
-    checkEvalMode(owner, this.model);
+    for (const model of this.#models) checkEvalMode(owner, model);
     signal?.throwIfAborted();
-    const obstacle = nativeObstacle(this.model);
+    const obstacle = this.#nativeObstacle();
     if (obstacle !== null) throw needsNative(owner, 'encoding', obstacle);
     const model = await preparedModel(this.model, this.precision);
     const found: Tensor[] = [];
@@ -318,7 +330,7 @@ export class SequenceGenerator {
   /** Frees the prepared weights; the model itself is not disposed of. */
   dispose(): void {
     this.#native = null;
-    forgetPreparedModel(this.model);
+    this.#models.forEach(forgetPreparedModel);
   }
 
   /** Same as {@link SequenceGenerator.dispose}, for `using`. */
@@ -328,12 +340,22 @@ export class SequenceGenerator {
 
   /** The one of the present weights. */
   async #nativeGeneration(): Promise<NativeGeneration> {
-    const prepared = await preparedModel(this.model, this.precision);
-    if (this.#native?.model !== prepared) {
+    const prepared = await Promise.all(
+      this.#models.map((model) => preparedModel(model, this.precision)),
+    );
+    if (this.#native?.uses(prepared) !== true) {
       const { bos, eos } = this.specialIds;
       this.#native = new NativeGeneration(prepared, bos, eos, this.#never);
     }
     return this.#native;
+  }
+
+  #nativeObstacle(): string | null {
+    for (const model of this.#models) {
+      const obstacle = nativeObstacle(model);
+      if (obstacle !== null) return obstacle;
+    }
+    return null;
   }
 
   #checkSources(
@@ -342,8 +364,8 @@ export class SequenceGenerator {
     sources: readonly (readonly number[])[],
   ): void {
     checkArray(owner, 'sources', sources, 'an array of arrays of ids');
-    const { src } = modelVocabulary(this.model);
-    const limit = sourceLimit(this.model);
+    const src = Math.min(...this.#models.map((model) => modelVocabulary(model).src));
+    const limit = Math.min(...this.#models.map(sourceLimit));
     sources.forEach((source, index) => {
       checkIdList(owner, nameOf(index), source, src);
       if (source.length === 0) {
@@ -367,7 +389,7 @@ export class SequenceGenerator {
     found: (index: number, targets: GeneratedSequence[]) => void,
   ): Promise<void> {
     const { eos, bos, pad } = this.specialIds;
-    const needed = optionForNativeCode(search);
+    const needed = this.#models.length > 1 ? 'an ensemble' : optionForNativeCode(search);
     if (needed !== null) throw needsNative(owner, needed, obstacle);
     warnOnce(this.model, obstacle);
     const device = this.model.generator.proj.weight.device;
@@ -415,6 +437,26 @@ function eachAlone(states: Tensor, lengths: readonly number[]): Tensor[] {
   });
   states.dispose();
   return parts;
+}
+
+/** @throws TypeError, RangeError unless all are models with so many target ids */
+function checkEnsemble(
+  owner: string,
+  models: readonly Transformer[] | undefined,
+  vocabulary: number,
+): readonly Transformer[] {
+  if (models === undefined) return [];
+  checkArray(owner, 'ensemble', models, 'an array of models');
+  (models as readonly unknown[]).forEach((model, index) => {
+    checkModel(`${owner}: ensemble[${index}]`, model);
+    const { outFeatures } = model.generator.proj;
+    if (outFeatures === vocabulary) return;
+    throw new RangeError(
+      `${owner}: ensemble[${index}] has ${outFeatures} target ids, the model ${vocabulary}; ` +
+        'all models of an ensemble must have the same',
+    );
+  });
+  return models;
 }
 
 function lengthAt(sources: readonly (readonly number[])[], index: number): number {

@@ -56,26 +56,38 @@ const collector = new FinalizationRegistry<number>((handle) => {
   call('torchformer_decode::free_generation', handle);
 });
 
-/** Runs searches for everyone who decodes with one prepared model; all share the rows of a step. */
+/**
+ * Runs searches for everyone who decodes with one prepared model, or one ensemble; all share the rows
+ * of a step.
+ */
 export class NativeGeneration {
-  readonly #model: PreparedModel;
+  readonly #models: readonly PreparedModel[];
   readonly #handle: number;
   readonly #jobs = new Map<number, RunningJob>();
   #isRunning = false;
 
   /** @param never ids that are never generated */
-  constructor(model: PreparedModel, bos: number, eos: number, never: readonly number[]) {
-    this.#model = model;
-    this.#handle = call('torchformer_decode::start', model.handle, bos, eos, {
+  constructor(
+    models: readonly PreparedModel[],
+    bos: number,
+    eos: number,
+    never: readonly number[],
+  ) {
+    this.#models = models;
+    const handles = models.map(({ handle }) => handle);
+    this.#handle = call('torchformer_decode::start', handles, bos, eos, {
       never,
       most_rows: mostRows,
     }) as number;
     collector.register(this, this.#handle);
   }
 
-  /** The model that was prepared. */
-  get model(): PreparedModel {
-    return this.#model;
+  /** Whether it decodes with these prepared models. */
+  uses(models: readonly PreparedModel[]): boolean {
+    return (
+      models.length === this.#models.length &&
+      models.every((model, index) => model === this.#models[index])
+    );
   }
 
   /**

@@ -94,15 +94,24 @@ std::vector<int64_t> describeModel(int64_t handle) {
   return {model->stepBytes(), model->longestSource(), model->longestTarget()};
 }
 
-int64_t start(int64_t handle, int64_t begin, int64_t end, at::IntArrayRef never, int64_t mostRows) {
+int64_t start(at::IntArrayRef handles, int64_t begin, int64_t end, at::IntArrayRef never,
+              int64_t mostRows) {
   const char* const op = "start";
-  auto model = Models::get(op, "model", handle);
-  tokensOf(op, "begin", {begin}, model->vocabulary);
-  tokensOf(op, "end", {end}, model->vocabulary);
+  TF_CHECK(ERR_ARGUMENT, !handles.empty(), op, ": models must hold at least one");
+  std::vector<std::shared_ptr<const PreparedModel>> models;
+  for (const auto handle : handles) models.push_back(Models::get(op, "model", handle));
+  const auto vocabulary = models.front()->vocabulary;
+  for (const auto& model : models) {
+    TF_CHECK(ERR_SHAPE, model->vocabulary == vocabulary, op,
+             ": the models must have the same target vocabulary, got ", vocabulary, " and ",
+             model->vocabulary, " tokens");
+  }
+  tokensOf(op, "begin", {begin}, vocabulary);
+  tokensOf(op, "end", {end}, vocabulary);
   checkAtLeast(op, "most_rows", mostRows, 1);
-  auto tokens = tokensOf(op, "never", never, model->vocabulary);
+  auto tokens = tokensOf(op, "never", never, vocabulary);
   return Generations::add(
-      std::make_shared<Generation>(std::move(model), begin, end, std::move(tokens), mostRows));
+      std::make_shared<Generation>(std::move(models), begin, end, std::move(tokens), mostRows));
 }
 
 int64_t add(int64_t handle, at::IntArrayRef source, int64_t maxLength, int64_t minLength,
@@ -116,13 +125,13 @@ int64_t add(int64_t handle, at::IntArrayRef source, int64_t maxLength, int64_t m
   const auto& model = generation->model();
   GenerationRequest request;
   request.source = source.vec();
-  tokensOf(op, "source", source, model.source.table.size(0));
-  TF_CHECK(ERR_ARGUMENT, !source.empty() && std::ssize(source) <= model.longestSource(), op,
-           ": source must have 1 to ", model.longestSource(), " tokens, got ", source.size());
+  tokensOf(op, "source", source, generation->sourceVocabulary());
+  TF_CHECK(ERR_ARGUMENT, !source.empty() && std::ssize(source) <= generation->longestSource(), op,
+           ": source must have 1 to ", generation->longestSource(), " tokens, got ", source.size());
   auto& search = request.search;
   checkAtLeast(op, "max_length", maxLength, 1);
-  TF_CHECK(ERR_ARGUMENT, maxLength <= model.longestTarget(), op, ": max_length must be at most ",
-           model.longestTarget(), ", got ", maxLength);
+  TF_CHECK(ERR_ARGUMENT, maxLength <= generation->longestTarget(), op,
+           ": max_length must be at most ", generation->longestTarget(), ", got ", maxLength);
   search.maxLength = maxLength;
   checkAtLeast(op, "min_length", minLength, 0);
   search.minLength = minLength;
@@ -271,7 +280,7 @@ void defineDecodeOps(torch::Library& library) {
   define(library, "free_generation(int generation) -> ()", TORCH_FN(freeGeneration));
   define(library, "describe(int model) -> int[]", TORCH_FN(describeModel));
   define(library,
-         "start(int model, int begin, int end, *, int[] never=[], int most_rows=32) -> int",
+         "start(int[] models, int begin, int end, *, int[] never=[], int most_rows=32) -> int",
          TORCH_FN(start));
   define(library,
          "add(int generation, int[] source, int max_length, *, int min_length=0, int beam=1, "

@@ -40,13 +40,29 @@ void chooseAttention(const float* all, const ModelForm& form, const SearchOption
 
 }  // namespace
 
-Generation::Generation(std::shared_ptr<const PreparedModel> model, int64_t begin, int64_t end,
-                       std::vector<int32_t> never, int64_t mostRows)
-    : passes_(std::move(model)),
-      begin_(begin),
-      end_(end),
-      never_(std::move(never)),
-      mostRows_(mostRows) {}
+Generation::Generation(std::vector<std::shared_ptr<const PreparedModel>> models, int64_t begin,
+                       int64_t end, std::vector<int32_t> never, int64_t mostRows)
+    : begin_(begin), end_(end), never_(std::move(never)), mostRows_(mostRows) {
+  for (auto& model : models) passes_.emplace_back(std::move(model));
+}
+
+int64_t Generation::smallest(c10::function_ref<int64_t(const PreparedModel&)> of) const {
+  int64_t found = of(model());
+  for (const auto& passes : passes_) found = std::min(found, of(passes.model()));
+  return found;
+}
+
+int64_t Generation::sourceVocabulary() const {
+  return smallest([](const PreparedModel& model) { return model.source.table.size(0); });
+}
+
+int64_t Generation::longestSource() const {
+  return smallest([](const PreparedModel& model) { return model.longestSource(); });
+}
+
+int64_t Generation::longestTarget() const {
+  return smallest([](const PreparedModel& model) { return model.longestTarget(); });
+}
 
 int64_t Generation::add(GenerationRequest request) {
   auto& suppressed = request.search.suppressed;
@@ -75,7 +91,9 @@ int64_t Generation::pending() {
 }
 
 void Generation::release(Active& active) {
-  for (const auto cell : active.cells) passes_.cells.give(cell);
+  for (const auto cell : active.cells) {
+    for (auto& passes : passes_) passes.cells.give(cell);
+  }
   active.cells.clear();
   const std::lock_guard<std::mutex> lock(mutex_);
   --pending_;
@@ -130,13 +148,48 @@ void Generation::takeIn() {
   if (taken.empty()) return;
   std::vector<const std::vector<int64_t>*> sources;
   for (const auto& one : taken) sources.push_back(&one.request.source);
-  auto encoded = passes_.encode(sources);
+  std::vector<std::vector<EncodedSource>> encoded;
+  for (auto& passes : passes_) encoded.push_back(passes.encode(sources));
   for (size_t i = 0; i < taken.size(); ++i) {
     auto& request = taken[i].request;
-    Search search(std::move(request.search), static_cast<int32_t>(end_), encoded[i].length);
+    std::vector<EncodedSource> own;
+    for (auto& ofModel : encoded) own.push_back(std::move(ofModel[i]));
+    Search search(std::move(request.search), static_cast<int32_t>(end_), own.front().length);
     active_.push_back(std::make_unique<Active>(
-        Active{taken[i].number, std::move(request), std::move(encoded[i]), std::move(search), {}}));
+        Active{taken[i].number, std::move(request), std::move(own), std::move(search), {}}));
   }
+}
+
+/// Logits of the next token of each row; of several models, the logarithms of the mean of their
+/// probabilities. The sources of the rows are those of the first model.
+float* Generation::logitsOf(const std::vector<StepRow>& rows) {
+  auto* const logits = passes_.front().step(rows);
+  if (passes_.size() == 1) return logits;
+  const auto vocabulary = model().vocabulary;
+  const auto count = std::ssize(rows);
+  mean_.assign(static_cast<size_t>(count * vocabulary), 0.0F);
+  auto ofModel = rows;
+  for (size_t m = 0; m < passes_.size(); ++m) {
+    if (m > 0) {
+      for (auto& row : ofModel) {
+        // The encoded sources of a request are neighbors.
+        ++row.source;
+        row.attention = nullptr;
+      }
+    }
+    const auto* const found = m == 0 ? logits : passes_[m].step(ofModel);
+    forRanges(count, 1, [&](int64_t begin, int64_t end) {
+      for (auto i = begin; i < end; ++i) {
+        addProbabilities(found + i * vocabulary, vocabulary, mean_.data() + i * vocabulary);
+      }
+    });
+  }
+  forRanges(count, 1, [&](int64_t begin, int64_t end) {
+    for (auto i = begin; i < end; ++i) {
+      logarithms(mean_.data() + i * vocabulary, vocabulary, static_cast<float>(passes_.size()));
+    }
+  });
+  return mean_.data();
 }
 
 void Generation::step(std::vector<GenerationEvent>& events) {
@@ -151,7 +204,7 @@ void Generation::step(std::vector<GenerationEvent>& events) {
   int64_t attentionSize = 0;
   for (const auto& active : active_) {
     if (!active->search.needsAttention()) continue;
-    const auto ofRow = (form.layers * form.heads + 1) * active->source.length;
+    const auto ofRow = (form.layers * form.heads + 1) * active->sources.front().length;
     attentionSize += ofRow * std::ssize(active->search.live());
   }
   attention_.resize(static_cast<size_t>(attentionSize));
@@ -160,7 +213,8 @@ void Generation::step(std::vector<GenerationEvent>& events) {
     auto& live = active->search.live();
     for (size_t i = 0; i < live.size(); ++i) {
       auto& hypothesis = live[i];
-      const auto cell = passes_.cells.take();
+      int32_t cell = 0;
+      for (auto& passes : passes_) cell = passes.cells.take();
       active->cells.push_back(cell);
       hypothesis.cells.push_back(cell);
       const auto position = std::ssize(hypothesis.tokens);
@@ -169,14 +223,14 @@ void Generation::step(std::vector<GenerationEvent>& events) {
       float* chosen = nullptr;
       if (active->search.needsAttention()) {
         all = attention;
-        chosen = all + form.layers * form.heads * active->source.length;
-        attention = chosen + active->source.length;
+        chosen = all + form.layers * form.heads * active->sources.front().length;
+        attention = chosen + active->sources.front().length;
       }
-      rows.push_back({token, position, hypothesis.cells.data(), &active->source, all});
+      rows.push_back({token, position, hypothesis.cells.data(), active->sources.data(), all});
       places.push_back({active.get(), i, chosen});
     }
   }
-  auto* const logits = passes_.step(rows);
+  auto* const logits = logitsOf(rows);
   const auto vocabulary = model().vocabulary;
   const auto count = std::ssize(rows);
   at::parallel_for(
@@ -187,7 +241,7 @@ void Generation::step(std::vector<GenerationEvent>& events) {
           auto& search = place.active->search;
           if (place.attention != nullptr) {
             chooseAttention(rows[static_cast<size_t>(i)].attention, form, search.options(),
-                            place.active->source.length, place.attention);
+                            place.active->sources.front().length, place.attention);
           }
           search.examine(place.hypothesis, logits + i * vocabulary, vocabulary, place.attention);
         }

@@ -34,9 +34,10 @@ struct GenerationEvent {
 
 class Generation {
  public:
+  /// @param models with the same target vocabulary; the probabilities of several are averaged
   /// @param never tokens that are never generated
   /// @param mostRows hypotheses in a step
-  Generation(std::shared_ptr<const PreparedModel> model, int64_t begin, int64_t end,
+  Generation(std::vector<std::shared_ptr<const PreparedModel>> models, int64_t begin, int64_t end,
              std::vector<int32_t> never, int64_t mostRows);
 
   /// Takes a request and returns its number. Safe to call while `run` runs, as is `cancel`.
@@ -53,13 +54,18 @@ class Generation {
   /// Requests that are not done.
   int64_t pending();
 
-  const PreparedModel& model() const { return passes_.model(); }
+  /// The first model, which also gives the attention weights.
+  const PreparedModel& model() const { return passes_.front().model(); }
+  /// Of all models, the smallest.
+  int64_t sourceVocabulary() const;
+  int64_t longestSource() const;
+  int64_t longestTarget() const;
 
  private:
   struct Active {
     int64_t number;
     GenerationRequest request;
-    EncodedSource source;
+    std::vector<EncodedSource> sources;  // of each model
     Search search;
     std::vector<int32_t> cells;  // all that it has taken
     size_t reported = 0;         // tokens
@@ -72,9 +78,13 @@ class Generation {
   void takeIn();
   void dropCanceled();
   void step(std::vector<GenerationEvent>& events);
+  int64_t smallest(c10::function_ref<int64_t(const PreparedModel&)> of) const;
+  float* logitsOf(const std::vector<StepRow>& rows);
   void release(Active& active);
 
-  ModelPasses passes_;
+  /// All take and give cells in the same order, so a cell has the same number in each.
+  std::vector<ModelPasses> passes_;
+  std::vector<float> mean_;  // logits of an ensemble
   std::unique_ptr<ThreadTeam> team_;
   int64_t begin_, end_;
   std::vector<int32_t> never_;

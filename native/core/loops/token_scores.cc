@@ -104,4 +104,20 @@ TF_VECTORIZED float logSumExp(const float* scores, int64_t count, float highest)
   return highest + static_cast<float>(std::log(total));
 }
 
+TF_VECTORIZED void addProbabilities(const float* scores, int64_t count, float* sums) {
+  float highest = lowest;
+#pragma omp simd reduction(max : highest)
+  for (int64_t i = 0; i < count; ++i) highest = scores[i] > highest ? scores[i] : highest;
+  const float sum = logSumExp(scores, count, highest);
+#pragma omp simd
+  for (int64_t i = 0; i < count; ++i) {
+    // NaN, which the exponential of a number below all others would hide, stays NaN.
+    sums[i] += vectorExp(scores[i] - sum) + (sum - sum);
+  }
+}
+
+void logarithms(float* sums, int64_t count, float divisor) {
+  for (int64_t i = 0; i < count; ++i) sums[i] = std::log(sums[i] / divisor);
+}
+
 }  // namespace torchformer::core

@@ -32,4 +32,10 @@ void bestTokens(const float* scores, int64_t count, int64_t most, std::vector<Sc
 /// log(sum of exp(score)), `highest` being the highest score.
 float logSumExp(const float* scores, int64_t count, float highest);
 
+/// sums += softmax(scores). Sums become NaN if a score is NaN or +infinity.
+void addProbabilities(const float* scores, int64_t count, float* sums);
+
+/// sums = log(sums / divisor)
+void logarithms(float* sums, int64_t count, float divisor);
+
 }  // namespace torchformer::core

@@ -646,3 +646,69 @@ describe('precision', () => {
     model.dispose();
   });
 });
+
+describe('an ensemble', () => {
+  test('generates what the mean of the probabilities says', async () => {
+    // Tokens 3 and 4 have 0.5 and 0.3 in one model, 0.1 and 0.5 in the other: 0.3 and 0.4 in the mean.
+    const first = modelOf([0.05, 0.05, 0.1, 0.5, 0.3]);
+    const second = modelOf([0.05, 0.05, 0.3, 0.1, 0.5]);
+    const generator = new SequenceGenerator(first, { specialIds, ensemble: [second] });
+    const [found] = await best(generator, [[1, 3, 2]], { maxLength: 2, scores: true });
+    expect(found?.ids).toEqual([4, 4]);
+    // Without pad and bos, which have 0.1 in both, the others share 0.9.
+    for (const score of found?.tokenScores ?? []) expect(score).toBeCloseTo(Math.log(0.4 / 0.9), 5);
+    const [scored] = await generator.score([{ source: [1, 3, 2], target: [3] }]);
+    expect(scored?.score).toBeCloseTo(Math.log(0.3) + Math.log(0.2), 5);
+    first.dispose();
+    second.dispose();
+  });
+
+  test('of one model twice gives what the model gives', async () => {
+    const model = evalModel(40, { ...small, activation: 'gelu' });
+    const twin = model.clone();
+    const sources = makeSources(9, 40);
+    const options = { beam: 3, nBest: 2, maxLength: 12, attention: true };
+    const alone = await new SequenceGenerator(model, { specialIds }).generate(sources, options);
+    const both = new SequenceGenerator(model, { specialIds, ensemble: [twin] });
+    const together = await both.generate(sources, options);
+    expect(together.map((targets) => targets.map(({ ids }) => ids))).toEqual(
+      alone.map((targets) => targets.map(({ ids }) => ids)),
+    );
+    together.forEach((targets, index) => {
+      targets.forEach(({ score, attention }, rank) => {
+        expect(score).toBeCloseTo(alone[index]?.[rank]?.score as number, 5);
+        expect(attention).toEqual(alone[index]?.[rank]?.attention);
+      });
+    });
+    model.dispose();
+    twin.dispose();
+  });
+
+  test('may have models of different sizes, and gives a source the same target in any batch', async () => {
+    const models = [
+      evalModel(40),
+      evalModel(40, { ...small, N: 1, dModel: 48, h: 3, positions: 'rotary' }),
+    ];
+    const [first, ...others] = models as [Transformer, Transformer];
+    const generator = new SequenceGenerator(first, { specialIds, ensemble: others });
+    const sources = makeSources(10, 40);
+    const together = await generator.generate(sources, { maxLength: 10, beam: 2, scores: true });
+    for (const [index, source] of sources.entries()) {
+      const [alone] = await generator.generate([source], { maxLength: 10, beam: 2, scores: true });
+      expect(alone).toEqual(together[index]);
+    }
+    for (const model of models) model.dispose();
+  });
+
+  test('needs one target vocabulary', () => {
+    const [model, other] = [evalModel(40), evalModel(30)];
+    expect(() => new SequenceGenerator(model, { specialIds, ensemble: [other] })).toThrow(
+      'SequenceGenerator: ensemble[0] has 30 target ids, the model 40',
+    );
+    expect(() => new SequenceGenerator(model, { specialIds, ensemble: [5 as never] })).toThrow(
+      'SequenceGenerator: ensemble[0]: model must be a Transformer',
+    );
+    model.dispose();
+    other.dispose();
+  });
+});
