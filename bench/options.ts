@@ -8,12 +8,7 @@ import {
   type DecodeSizeName,
   type SearchName,
 } from './decode/decodeModels.js';
-import {
-  decoderNames,
-  precisions,
-  type DecoderName,
-  type Precision,
-} from './decode/decodeParticipants.js';
+import { decoderNames, precisions, type DecoderName, type Precision } from './decode/decoders.js';
 import { instructionSets } from './machine.js';
 import { sizeNames, type SizeName } from './sizes.js';
 

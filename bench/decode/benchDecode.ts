@@ -19,7 +19,8 @@ import {
   type SearchCase,
 } from './decodeModels.js';
 import { gatherFigures, type DecodeFigure } from './decodeFigures.js';
-import { precisions, takeDecodeTurns, type Precision } from './decodeParticipants.js';
+import { precisions, type Precision } from './decoders.js';
+import { takeDecodeTurns } from './decodeParticipants.js';
 import { printFigures, type CaseLimits } from './decodeTables.js';
 import { bytesPerWeight, stepPass, tokenLimit } from './limits.js';
 import { prepareRun } from './prepareRun.js';

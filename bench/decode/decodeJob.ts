@@ -2,7 +2,7 @@
 import type { SpecialIds } from 'torchformer';
 import type { ModelSize } from '../sizes.js';
 import type { SearchCase } from './decodeModels.js';
-import type { Precision } from './decodeParticipants.js';
+import type { Precision } from './decoders.js';
 
 /** Sources and a model of the defaults of `makeModel`, which the peers can compute. */
 export interface PreparedDecoding {

@@ -7,7 +7,7 @@ import { readFile } from 'node:fs/promises';
 import { makeModel, setNumThreads } from 'torchformer';
 import { loadWeights } from '../weights.js';
 import type { CaseResult, DecodeJob, DecodeResult } from './decodeJob.js';
-import type { DecoderName, Precision } from './decodeParticipants.js';
+import type { DecoderName, Precision } from './decoders.js';
 import { searchOf } from './searches.js';
 
 /** Tokens of the decoding before the timed ones. */

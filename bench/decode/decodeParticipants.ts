@@ -3,13 +3,8 @@ import { writeFile } from 'node:fs/promises';
 import { runOurs, runPeer, type ChildOptions } from '../child.js';
 import type { BenchOptions } from '../options.js';
 import { attempt } from '../report.js';
+import { precisions, type DecoderName, type Precision } from './decoders.js';
 import type { DecodeCase, DecodeJob, DecodeResult } from './decodeJob.js';
-
-export const decoderNames = ['ours', 'recompute', 'ctranslate2', 'pytorch-cached'] as const;
-export type DecoderName = (typeof decoderNames)[number];
-
-export const precisions = ['float32', 'bfloat16', 'int8'] as const;
-export type Precision = (typeof precisions)[number];
 
 /** What each can compute with. CTranslate2 has no bfloat16 on processors. */
 const supported: Readonly<Record<DecoderName, readonly Precision[]>> = {

@@ -2,7 +2,7 @@
 import { print } from '../report.js';
 import { duration, gigabytes, ratio, table } from '../table.js';
 import { ownFigures, referenceName, type DecodeFigure } from './decodeFigures.js';
-import type { Precision } from './decodeParticipants.js';
+import type { Precision } from './decoders.js';
 
 /** The most tokens per second in each precision. */
 export type CaseLimits = Readonly<Record<Precision, number>>;

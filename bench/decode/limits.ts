@@ -1,7 +1,7 @@
 /** The least time that decoding can take on a processor: its products and the reading of its weights. */
 import type { ModelSize } from '../sizes.js';
 import { sourceLength, targetLength, type SearchCase } from './decodeModels.js';
-import type { Precision } from './decodeParticipants.js';
+import type { Precision } from './decoders.js';
 
 /** Weights that are read, and operations for each row, in one pass over some layers. */
 export interface Pass {

@@ -2,7 +2,7 @@
 import * as torchformer from 'torchformer';
 import type { Transformer } from 'torchformer';
 import type { PreparedDecoding } from './decodeJob.js';
-import { precisions, type DecoderName, type Precision } from './decodeParticipants.js';
+import { precisions, type DecoderName, type Precision } from './decoders.js';
 
 export interface SearchSettings {
   /** Hypotheses per sentence; 1 is greedy search. */

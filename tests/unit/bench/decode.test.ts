@@ -3,12 +3,11 @@ import { describe, expect, it } from 'vitest';
 import { bleuLosses } from '../../../bench/decode/bleuLosses.js';
 import { equalShare, gatherFigures } from '../../../bench/decode/decodeFigures.js';
 import { decodeModels, sourceLength, targetLength } from '../../../bench/decode/decodeModels.js';
+import { decoderNames, precisions } from '../../../bench/decode/decoders.js';
 import {
   canDecode,
   decodeParticipants,
-  decoderNames,
   participantName,
-  precisions,
   type DecodeParticipant,
   type DecodeTurn,
 } from '../../../bench/decode/decodeParticipants.js';
