@@ -47,9 +47,9 @@ export interface SequenceGeneratorOptions {
   never?: readonly number[] | undefined;
   /**
    * How native decoding stores the weights of linear layers: `'float32'` (default), `'bfloat16'` (half
-   * the memory) or `'int8'` (a quarter: whole numbers with a scale for each output feature). Sums,
-   * activations and caches are float32 in any case. With few rows, decoding is limited by the memory
-   * that weights take.
+   * the memory) or `'int8'` (a quarter: whole numbers with a scale for each output feature, times
+   * activations that are rounded to 8 bits with a scale for each row). All else is float32 in any case.
+   * With few rows, decoding is limited by the memory that weights take.
    */
   precision?: DecodingPrecision | undefined;
   /**
@@ -276,8 +276,8 @@ export class SequenceGenerator {
   }
 
   /**
-   * The encoder's output for each source: a Tensor `[tokens, dModel]` in float32. The caller disposes of
-   * them. It runs off the event loop.
+   * The encoder's output for each source: a Tensor `[tokens, dModel]` in float32, of the first model of an
+   * ensemble. The caller disposes of them. It runs off the event loop.
    *
    * @throws TypeError, RangeError if a source is invalid; TypeError if the model is in training mode or
    *   has modules of its own
@@ -379,6 +379,14 @@ export class SequenceGenerator {
     });
   }
 
+  /** What only native code does; null: the search is greedy. */
+  #needOfNativeCode(search: CheckedSearch): string | null {
+    if (this.#models.length > 1) return 'an ensemble';
+    return this.precision === 'float32'
+      ? optionForNativeCode(search)
+      : `precision ${this.precision}`;
+  }
+
   async #generateByModules(
     owner: string,
     nameOf: (index: number) => string,
@@ -389,7 +397,7 @@ export class SequenceGenerator {
     found: (index: number, targets: GeneratedSequence[]) => void,
   ): Promise<void> {
     const { eos, bos, pad } = this.specialIds;
-    const needed = this.#models.length > 1 ? 'an ensemble' : optionForNativeCode(search);
+    const needed = this.#needOfNativeCode(search);
     if (needed !== null) throw needsNative(owner, needed, obstacle);
     warnOnce(this.model, obstacle);
     const device = this.model.generator.proj.weight.device;

@@ -51,6 +51,15 @@ describe('precision', () => {
     rmSync(folder, { recursive: true });
   });
 
+  test('is for models that are decoded natively', async () => {
+    const used = translator('int8');
+    used.model.encoder.registerForwardHook(() => undefined);
+    await expect(used.translate(texts)).rejects.toThrow(
+      /translate: precision int8 is for models that are decoded natively, but encoder has hooks/,
+    );
+    used.dispose();
+  });
+
   test('that does not exist is refused, before a model is loaded', async () => {
     const precision = 'int4' as 'int8';
     expect(() => translator(precision)).toThrow(
