@@ -183,6 +183,7 @@ declare namespace torchformer {
   type ReadonlyNestedArray = esm.ReadonlyNestedArray;
   type RecomputingStepDecoder = esm.RecomputingStepDecoder;
   type ReduceOptions = esm.ReduceOptions;
+  type RelativeLength = esm.RelativeLength;
   type RemovableHook = esm.RemovableHook;
   type RotaryPositions = esm.RotaryPositions;
   type RotaryPositionsOptions = esm.RotaryPositionsOptions;

@@ -50,6 +50,14 @@ export interface AttentionChoice {
   head?: number | undefined;
 }
 
+/** A length that depends on the source: `ratio` times its number of tokens, `plus` some. */
+export interface RelativeLength {
+  /** Tokens for each token of the source, bos and eos included. */
+  ratio: number;
+  /** Tokens beyond these, an integer; default 0. */
+  plus?: number | undefined;
+}
+
 /** Options of a search; by default greedy. */
 export interface DecodingOptions {
   /** Number of hypotheses that are followed at a time; default 1: greedy. */
@@ -71,13 +79,17 @@ export interface DecodingOptions {
    * than the `nBest` found; default 1 (Kasai et al. 2022). Infinity: only the latter.
    */
   patience?: number | undefined;
-  /** Minimum number of tokens before the end token; default 0. */
-  minLength?: number | undefined;
   /**
-   * Maximum number of tokens, including the end token. Default: twice the source's tokens plus 50, but
-   * not more than the position table has; so a model that never ends a target costs little.
+   * Minimum number of tokens before the end token; default 0. A length relative to the source is rounded
+   * down.
    */
-  maxLength?: number | undefined;
+  minLength?: number | RelativeLength | undefined;
+  /**
+   * Maximum number of tokens, including the end token. Default: `{ ratio: 2, plus: 50 }`, so a model that
+   * never ends a target costs little. A length relative to the source is rounded up, and is at most that
+   * of the position table.
+   */
+  maxLength?: number | RelativeLength | undefined;
   /**
    * Makes tokens of the target less probable: a positive logit is divided by it, a negative one
    * multiplied (Keskar et al. 2019); default 1: none.
@@ -119,6 +131,8 @@ export interface SearchLimits {
 /** Options that have been checked. */
 export interface CheckedSearch {
   readonly arguments: SearchArguments;
+  /** The minimum number of tokens before the end token, for a source of so many tokens. */
+  readonly minLengthOf: (sourceTokens: number) => number;
   /** The maximum number of tokens for a source of so many tokens. */
   readonly maxLengthOf: (sourceTokens: number) => number;
   readonly signal: AbortSignal | undefined;
@@ -148,16 +162,10 @@ export function checkSearch(
   const penalty = checkLengthPenalty(owner, options.lengthPenalty, beam > 1 ? 1 : 0);
   const ids = (name: 'suppress' | 'prefix') =>
     checkIdList(owner, name, orDefault(options[name], []), limits.vocabulary);
-  const minLength = checkInteger(owner, 'minLength', orDefault(options.minLength, 0), 0);
+  const minLengthOf = checkMinLengths(owner, options.minLength, limits.longestTarget);
   const maxLengthOf = checkMaxLengths(owner, options.maxLength, limits.longestTarget);
   const prefix = ids('prefix');
-  if (maxLengthOf(limits.longestTarget) < Math.max(minLength, prefix.length)) {
-    const [name, length] =
-      prefix.length > minLength ? ['the prefix', prefix.length] : ['minLength', minLength];
-    throw new RangeError(
-      `${owner}: ${name} of ${length} tokens exceeds the maximum length of ${maxLengthOf(limits.longestTarget)}`,
-    );
-  }
+  checkFixedLengths(owner, options, prefix.length, limits.longestTarget);
   const attention = checkAttention(owner, options.attention, limits);
   return {
     arguments: {
@@ -171,7 +179,6 @@ export function checkSearch(
         orDefault(options.coveragePenalty, 0),
       ),
       patience: checkPositiveOrInfinite(owner, 'patience', orDefault(options.patience, 1)),
-      min_length: minLength,
       repetition_penalty: checkPositive(
         owner,
         'repetitionPenalty',
@@ -186,30 +193,78 @@ export function checkSearch(
       scores: checkBoolean(owner, 'scores', orDefault(options.scores, false)),
       ...attention,
     },
-    maxLengthOf: (sourceTokens) => Math.max(maxLengthOf(sourceTokens), prefix.length, minLength),
+    minLengthOf,
+    maxLengthOf: (sourceTokens) =>
+      Math.max(maxLengthOf(sourceTokens), minLengthOf(sourceTokens), prefix.length),
     signal: checkSignal(owner, 'signal', options.signal),
     seed: sampling?.seed ?? 0,
   };
 }
 
-/** Tokens that a target may have beyond twice its source. */
-const lengthAllowance = 50;
+/** The default of `maxLength`. */
+const usualLength: RelativeLength = { ratio: 2, plus: 50 };
+
+function checkMinLengths(
+  owner: string,
+  given: unknown,
+  longest: number,
+): (sourceTokens: number) => number {
+  if (typeof given === 'object' && given !== null) {
+    const { ratio, plus } = checkRelativeLength(owner, 'minLength', given);
+    // Of the longest target, one token is the end.
+    return (sourceTokens) =>
+      Math.max(0, Math.min(longest - 1, Math.floor(ratio * sourceTokens) + plus));
+  }
+  const checked = checkInteger(owner, 'minLength', orDefault(given, 0), 0);
+  return () => checked;
+}
 
 function checkMaxLengths(
   owner: string,
-  maxLength: unknown,
+  given: unknown,
   longest: number,
 ): (sourceTokens: number) => number {
-  if (maxLength === undefined) {
-    return (sourceTokens) => Math.min(longest, 2 * sourceTokens + lengthAllowance);
+  const wanted = orDefault(given, usualLength);
+  if (typeof wanted === 'object' && wanted !== null) {
+    const { ratio, plus } = checkRelativeLength(owner, 'maxLength', wanted);
+    return (sourceTokens) => Math.max(1, Math.min(longest, Math.ceil(ratio * sourceTokens) + plus));
   }
-  const checked = checkInteger(owner, 'maxLength', maxLength, 1);
+  const checked = checkInteger(owner, 'maxLength', wanted, 1);
   if (checked > longest) {
     throw new RangeError(
       `${owner}: maxLength ${checked} exceeds the ${longest} positions of the model's table`,
     );
   }
   return () => checked;
+}
+
+function checkRelativeLength(
+  owner: string,
+  name: string,
+  given: object,
+): { ratio: number; plus: number } {
+  checkOptions(`${owner} ${name}`, given, ['ratio', 'plus']);
+  const { ratio, plus } = given as Partial<RelativeLength>;
+  return {
+    ratio: checkNonNegative(owner, `${name}.ratio`, ratio),
+    plus: checkInteger(owner, `${name}.plus`, orDefault(plus, 0), Number.MIN_SAFE_INTEGER),
+  };
+}
+
+/** Lengths that no source allows. @throws RangeError */
+function checkFixedLengths(
+  owner: string,
+  { minLength, maxLength }: DecodingOptions,
+  prefix: number,
+  longest: number,
+): void {
+  const most = typeof maxLength === 'number' ? maxLength : longest;
+  const least = typeof minLength === 'number' ? minLength : 0;
+  const [name, length] = prefix > least ? ['the prefix', prefix] : ['minLength', least];
+  if (length <= most) return;
+  throw new RangeError(
+    `${owner}: ${name} of ${length} tokens exceeds the maximum length of ${most}`,
+  );
 }
 
 function checkLengthPenalty(owner: string, given: unknown, byDefault: number): LengthPenalty {

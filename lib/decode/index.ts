@@ -3,6 +3,7 @@ export { greedy, type Decoded, type GreedyOptions } from './greedy.js';
 export type {
   AttentionChoice,
   LengthPenalty,
+  RelativeLength,
   Sampling,
   DecodingOptions,
 } from './decodingOptions.js';

@@ -207,7 +207,11 @@ export class SequenceGenerator {
         {
           source,
           maxLength: search.maxLengthOf(source.length),
-          search: { ...search.arguments, seed: search.seed },
+          search: {
+            ...search.arguments,
+            min_length: search.minLengthOf(source.length),
+            seed: search.seed,
+          },
           onTokens:
             options.onTokens === undefined ? undefined : (ids) => options.onTokens?.(index, ids),
           faultAt: (position) => nonFiniteFault(this.model, `${owner}: ${nameOf(index)}`, position),
@@ -472,12 +476,12 @@ function lengthAt(sources: readonly (readonly number[])[], index: number): numbe
 }
 
 /** What only native code does; null: the search is greedy. */
-function optionForNativeCode({ arguments: given }: CheckedSearch): string | null {
+function optionForNativeCode({ arguments: given, minLengthOf }: CheckedSearch): string | null {
   if (given.beam !== 1) return 'a beam';
   if (given.temperature !== undefined) return 'sampling';
   if (given.scores === true) return 'scores';
   if (given.attention === true) return 'attention weights';
-  if (given.min_length !== 0) return 'minLength';
+  if (minLengthOf(Infinity) !== 0) return 'minLength';
   if (given.repetition_penalty !== 1) return 'repetitionPenalty';
   if (given.no_repeat_ngram !== 0) return 'noRepeatNgram';
   return (given.prefix as readonly number[]).length > 0 ? 'a prefix' : null;

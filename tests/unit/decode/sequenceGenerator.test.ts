@@ -242,6 +242,25 @@ describe('a search among known probabilities', () => {
     expect(found).toMatchObject({ ids: [3, 3, 3], ended: true });
   });
 
+  test('lengths may be relative to the source', async () => {
+    const [[short], [long]] = (await generator.generate([source, [1, 3, 4, 5, 6, 2]], {
+      maxLength: { ratio: 1.5, plus: -1 },
+      suppress: [2],
+    })) as [GeneratedSequence[], GeneratedSequence[]];
+    // 1.5 * 3 - 1 = 3.5, rounded up, and 1.5 * 6 - 1 = 8.
+    expect([short?.ids.length, long?.ids.length]).toEqual([4, 8]);
+    const [found] = await search({
+      beam: 2,
+      lengthPenalty: 0,
+      minLength: { ratio: 0.9 },
+      maxLength: 9,
+    });
+    // 0.9 * 3, rounded down.
+    expect(found?.ids).toEqual([3, 3]);
+    const atMost = await generator.generate([source], { maxLength: { ratio: 100 }, suppress: [2] });
+    expect(atMost[0]?.[0]?.ids).toHaveLength(40);
+  });
+
   test('suppressed tokens are never generated', async () => {
     const [found] = await search({ suppress: [3, 2], maxLength: 3 });
     expect(found?.ids).toEqual([4, 4, 4]);
@@ -541,6 +560,9 @@ describe('a generator', () => {
     ],
     ['an unknown id', { suppress: [30] }, 'suppress[0] must be an integer from 0 to 29, got 30'],
     ['a long prefix', { prefix: [3, 4, 5], maxLength: 2 }, 'the prefix of 3 tokens exceeds'],
+    ['a ratio below 0', { maxLength: { ratio: -1 } }, 'maxLength.ratio must be a finite number'],
+    ['a length without a ratio', { minLength: {} as never }, 'minLength.ratio must be a finite'],
+    ['half a token', { maxLength: { ratio: 1, plus: 0.5 } }, 'maxLength.plus must be an integer'],
     ['maxLength 41', { maxLength: 41 }, "exceeds the 40 positions of the model's table"],
     ['layer 2', { attention: { layer: 2 } }, 'layer must be an integer from 0 to 1, got 2'],
     [
