@@ -165,7 +165,12 @@ int64_t add(int64_t handle, at::IntArrayRef source, int64_t maxLength, int64_t m
   search.topK = topK;
   TF_CHECK(ERR_ARGUMENT, topP > 0 && topP <= 1, op, ": top_p must be in (0, 1], got ", topP);
   search.topP = topP;
+  // Sources with one seed have random numbers of their own.
   search.seed = static_cast<uint64_t>(seed);
+  for (const auto token : source) {
+    search.seed = (search.seed ^ static_cast<uint64_t>(token)) * 0x9E3779B97F4A7C15ULL;
+    search.seed ^= search.seed >> 32;
+  }
   search.wantsScores = scores;
   search.wantsAttention = attention;
   TF_CHECK(ERR_ARGUMENT, attentionLayer >= -1 && attentionLayer < model.form.layers, op,
