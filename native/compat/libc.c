@@ -17,6 +17,9 @@ OLD_VERSION(FIRST_GLIBC, void*, dlopen, (const char* file, int mode)) {
 OLD_VERSION(FIRST_GLIBC, void*, dlsym, (void* restrict handle, const char* restrict name)) {
   return old_dlsym(handle, name);
 }
+OLD_VERSION(FIRST_GLIBC, int, pthread_mutex_trylock, (pthread_mutex_t * mutex)) {
+  return old_pthread_mutex_trylock(mutex);
+}
 OLD_VERSION(FIRST_GLIBC, int, pthread_once, (pthread_once_t * control, void (*routine)(void))) {
   return old_pthread_once(control, routine);
 }
