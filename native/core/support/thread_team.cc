@@ -70,9 +70,11 @@ void ThreadTeam::run(c10::function_ref<void()> work) {
     pause();
     if (turn % looks == looks - 1) std::this_thread::yield();
   }
-  if (fault == nullptr) {
+  {
     const std::lock_guard<std::mutex> lock(mutex_);
-    fault = std::exchange(fault_, nullptr);
+    // Taken in any case, so that the next call does not throw it.
+    const auto faultOfOthers = std::exchange(fault_, nullptr);
+    if (fault == nullptr) fault = faultOfOthers;
   }
   if (fault != nullptr) std::rethrow_exception(fault);
 }
