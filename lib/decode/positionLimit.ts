@@ -1,5 +1,6 @@
 import type { Module } from '../nn/module/module.js';
-import { isPositionTable } from '../nn/layers/positionTable.js';
+import { snapshotOf, type ModuleSnapshot } from '../nn/module/moduleSnapshot.js';
+import { isPositionTable, type PositionTable } from '../nn/layers/positionTable.js';
 import { RotaryPositions } from '../nn/layers/rotaryPositions.js';
 import type { Transformer } from '../nn/model/transformer.js';
 import { checkInteger } from '../runtime/arguments.js';
@@ -38,11 +39,24 @@ export function checkMaxLength(owner: string, maxLength: unknown, model: Transfo
   return checked;
 }
 
-/** Tables are in the embedding, or, for rotary positions, in the layers. */
 function positionLimit(model: Transformer, embedding: Module): number {
+  return Math.min(Infinity, ...tablesOf(model, embedding).map(({ maxLen }) => maxLen));
+}
+
+/** The tables that limit what goes through an embedding. */
+const knownTables = new WeakMap<ModuleSnapshot, Map<Module, readonly PositionTable[]>>();
+
+/** Tables are in the embedding, or, for rotary positions, in the layers. */
+function tablesOf(model: Transformer, embedding: Module): readonly PositionTable[] {
+  const snapshot = snapshotOf(model);
+  const byEmbedding = knownTables.get(snapshot) ?? new Map<Module, readonly PositionTable[]>();
+  knownTables.set(snapshot, byEmbedding);
+  const known = byEmbedding.get(embedding);
+  if (known !== undefined) return known;
   const tables = [
     ...embedding.modules().filter(isPositionTable),
-    ...model.modules().filter((module) => module instanceof RotaryPositions),
+    ...snapshot.modules.filter((module) => module instanceof RotaryPositions),
   ];
-  return Math.min(Infinity, ...tables.map(({ maxLen }) => maxLen));
+  byEmbedding.set(embedding, tables);
+  return tables;
 }

@@ -6,7 +6,6 @@ import { paddingMask } from '../nn/attention/mask.js';
 import { checkModel } from '../nn/model/checkModel.js';
 import { modelVocabulary } from '../nn/model/modelVocabulary.js';
 import type { Transformer } from '../nn/model/transformer.js';
-import { checkEvalMode } from '../nn/module/modes.js';
 import {
   checkArray,
   checkChoice,
@@ -21,10 +20,10 @@ import { tidy } from '../tensor/scope.js';
 import type { Tensor } from '../tensor/tensor.js';
 import { searchGreedily } from './greedy.js';
 import { NativeGeneration, type FoundTarget } from './native/generation.js';
+import { examineModel, type DecodableModel } from './native/decodableModel.js';
 import {
   decodingPrecisions,
   forgetPreparedModel,
-  nativeObstacle,
   preparedModel,
   type DecodingPrecision,
 } from './native/preparedModel.js';
@@ -187,7 +186,7 @@ export class SequenceGenerator {
     const search = checkSearch(owner, options, this.#limits);
     const batchSize = checkInteger(owner, 'batchSize', orDefault(options.batchSize, 32), 1);
     this.#checkSources(owner, nameOf, sources);
-    for (const model of this.#models) checkEvalMode(owner, model);
+    const examined = this.#examine(owner);
     search.signal?.throwIfAborted();
     if (sources.length === 0) return [];
     const results: GeneratedSequence[][] = sources.map(() => []);
@@ -195,12 +194,11 @@ export class SequenceGenerator {
       results[index] = targets;
       options.onFound?.(index, targets);
     };
-    const obstacle = this.#nativeObstacle();
-    if (obstacle !== null) {
-      await this.#generateByModules(owner, nameOf, sources, search, batchSize, obstacle, found);
+    if (typeof examined === 'string') {
+      await this.#generateByModules(owner, nameOf, sources, search, batchSize, examined, found);
       return results;
     }
-    const native = await this.#nativeGeneration();
+    const native = await this.#nativeGeneration(examined);
     await forAll(sources.length, batchSize, search.signal, async (index, signal) => {
       const source = sources[index] as readonly number[];
       const targets = await native.search(
@@ -256,11 +254,10 @@ export class SequenceGenerator {
       }
       return [...ids, this.specialIds.eos];
     });
-    for (const model of this.#models) checkEvalMode(owner, model);
+    const examined = this.#examine(owner);
     signal?.throwIfAborted();
-    const obstacle = this.#nativeObstacle();
-    if (obstacle !== null) throw needsNative(owner, 'scoring', obstacle);
-    const native = await this.#nativeGeneration();
+    if (typeof examined === 'string') throw needsNative(owner, 'scoring', examined);
+    const native = await this.#nativeGeneration(examined);
     const results = pairs.map((): SequenceScore => ({ score: 0, tokenScores: [] }));
     await forAll(pairs.length, 64, signal, async (index, stop) => {
       const target = targets[index] as number[];
@@ -304,11 +301,10 @@ export class SequenceGenerator {
   ): Promise<Tensor[]> {
     const signal = checkSignal(owner, 'signal', givenSignal);
     this.#checkSources(owner, nameOf, sources);
-    for (const model of this.#models) checkEvalMode(owner, model);
+    const examined = this.#examine(owner);
     signal?.throwIfAborted();
-    const obstacle = this.#nativeObstacle();
-    if (obstacle !== null) throw needsNative(owner, 'encoding', obstacle);
-    const model = await preparedModel(this.model, this.precision);
+    if (typeof examined === 'string') throw needsNative(owner, 'encoding', examined);
+    const model = await preparedModel(examined[0], this.precision);
     const found: Tensor[] = [];
     try {
       for (let start = 0; start < sources.length; start += sourcesEncodedTogether) {
@@ -343,9 +339,9 @@ export class SequenceGenerator {
   }
 
   /** The one of the present weights. */
-  async #nativeGeneration(): Promise<NativeGeneration> {
+  async #nativeGeneration(examined: readonly DecodableModel[]): Promise<NativeGeneration> {
     const prepared = await Promise.all(
-      this.#models.map((model) => preparedModel(model, this.precision)),
+      examined.map((model) => preparedModel(model, this.precision)),
     );
     if (this.#native?.uses(prepared) !== true) {
       const { bos, eos } = this.specialIds;
@@ -354,12 +350,11 @@ export class SequenceGenerator {
     return this.#native;
   }
 
-  #nativeObstacle(): string | null {
-    for (const model of this.#models) {
-      const obstacle = nativeObstacle(model);
-      if (obstacle !== null) return obstacle;
-    }
-    return null;
+  /** All models as native code decodes them, or why it cannot. @throws TypeError in training mode */
+  #examine(owner: string): readonly [DecodableModel, ...DecodableModel[]] | string {
+    const examined = this.#models.map((model) => examineModel(owner, model));
+    const obstacle = examined.find((found) => typeof found === 'string');
+    return obstacle ?? (examined as [DecodableModel]);
   }
 
   #checkSources(

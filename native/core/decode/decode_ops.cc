@@ -59,6 +59,10 @@ int64_t prepare(const c10::List<std::optional<at::Tensor>>& weights, int64_t lay
 }
 
 /// A number that changes when one of the weights does, or is another.
+///
+/// It is asked for before every decoding, so it looks at few elements of a weight; whatever changes
+/// without telling the version counters, such as an optimizer, changes most elements of most
+/// weights.
 int64_t fingerprint(const c10::List<std::optional<at::Tensor>>& weights) {
   uint64_t hash = 0;
   const auto mix = [&](uint64_t bits) {
@@ -73,10 +77,14 @@ int64_t fingerprint(const c10::List<std::optional<at::Tensor>>& weights) {
     }
     checkFloating("fingerprint", "weights", weight);
     mix(reinterpret_cast<uintptr_t>(weight.const_data_ptr()));
-    mix(static_cast<uint64_t>(weight.numel()));
-    const bool isMatrix = weight.is_cpu() && weight.scalar_type() == at::kFloat;
-    if (!isMatrix || weight.numel() == 0 || weight.is_inference()) continue;
-    const auto state = weightState(weight.dim() == 2 ? weight : weight.reshape({1, -1}), weight);
+    mix(static_cast<uint64_t>(weight.scalar_type()));
+    for (const auto size : weight.sizes()) mix(static_cast<uint64_t>(size));
+    const bool isSampled = weight.is_cpu() && weight.scalar_type() == at::kFloat &&
+                           weight.numel() > 0 && !weight.is_inference() &&
+                           (weight.is_contiguous() || weight.dim() == 2);
+    if (!isSampled) continue;
+    constexpr int64_t samples = 8;
+    const auto state = weightState(weight, weight, samples);
     mix(state.version);
     mix(state.sample);
   }

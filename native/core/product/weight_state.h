@@ -14,8 +14,8 @@ struct WeightState {
   bool operator==(const WeightState&) const = default;
 };
 
-/// The state of b, a matrix of float32 or float64 on the CPU that is `weight` or a view of it.
-/// `weight` must not be an inference tensor.
-WeightState weightState(const at::Tensor& b, const at::Tensor& weight);
+/// The state of b, of float32 or float64 on the CPU, that is `weight` or a view of it; a matrix, or
+/// contiguous. `weight` must not be an inference tensor. `samples`: how many elements, at least 2.
+WeightState weightState(const at::Tensor& b, const at::Tensor& weight, int64_t samples = 64);
 
 }  // namespace torchformer::core
