@@ -53,6 +53,7 @@ function describe(report: RuntimeReport): string {
         'products',
         `float32 by ${processor.float32Products}; bfloat16 as ${processor.bfloat16Products}`,
       ),
+      row('int8', `${processor.int8Products}`),
       row('CUDA', `${cuda.opened ? 'opened' : 'not opened'}: ${cuda.reason}`),
       ...(cuda.kernelsProblem === null
         ? []
@@ -62,6 +63,7 @@ function describe(report: RuntimeReport): string {
   for (const { device, problem } of report.devices) {
     lines.push(row(device, problem === null ? 'a matrix product is correct' : problem));
   }
+  if (report.decoding.length > 0) lines.push(row('decoding', describeDecoding(report)));
   const problems = report.problems.map((problem) => `Problem: ${problem}`);
   return `${[...lines, '', ...problems, report.advice].join('\n')}\n`;
 }
@@ -84,6 +86,15 @@ function describeLibtorch({ libtorch, searched, addon }: RuntimeReport): string[
     rows.push(row(name, `${place}${path === null ? '' : ` ${path}`}: ${problem}`));
   });
   return rows;
+}
+
+function describeDecoding({ decoding }: RuntimeReport): string {
+  const steady = decoding.filter(({ works }) => works).map(({ precision }) => precision);
+  const others = decoding.filter(({ works }) => !works).map(({ precision }) => precision);
+  return [
+    ...(steady.length > 0 ? [`${steady.join(' and ')} the same alone and in a batch`] : []),
+    ...(others.length > 0 ? [`not ${others.join(' and ')}`] : []),
+  ].join('; ');
 }
 
 function row(name: string, value: string): string {

@@ -4,6 +4,7 @@
 #include <ATen/Version.h>
 #include <torch/headeronly/version.h>
 
+#include "core/product/int8_product.h"
 #include "core/product/ways.h"
 #include "environment.h"
 #include "environment_functions.h"
@@ -98,6 +99,8 @@ Napi::Value versions(const Napi::CallbackInfo& info) {
   const core::ProductWays& products = core::productWays();
   result.Set("float32Products", products.float32);
   result.Set("bfloat16Products", products.bfloat16);
+  const core::Int8Kernel* int8 = core::int8Kernel();
+  result.Set("int8Products", int8 == nullptr ? "none: bfloat16 weights instead" : int8->name);
   result.Set("cpuCapability", at::get_cpu_capability());
   return result;
 }

@@ -64,6 +64,7 @@ describe('torchformer doctor', () => {
     expect(output).toMatch(/^libtorch +2\.13\.0\S* in \/.*, from /m);
     expect(output).toMatch(/^loaded +\/.*libtorch_cpu\.so$/m);
     expect(output).toMatch(/^cpu +a matrix product is correct$/m);
+    expect(output).toMatch(/^decoding +float32 and int8 the same alone and in a batch$/m);
     expect(output.endsWith('\nNothing to do.\n')).toBe(true);
   });
 
@@ -83,6 +84,10 @@ describe('torchformer doctor', () => {
       libtorch: { path: libtorch, loaded: realpathSync(join(libtorch, 'lib/libtorch_cpu.so')) },
     });
     expect(report.devices[0]).toEqual({ device: 'cpu', works: true, problem: null });
+    expect(report.decoding).toEqual([
+      { precision: 'float32', works: true, problem: null },
+      { precision: 'int8', works: true, problem: null },
+    ]);
     expect(report.processor.threads).toBeGreaterThan(0);
     expect(report.processor.float32Products).toMatch(float32Products);
     expect(report.cuda.reason).not.toBe('');
@@ -98,6 +103,17 @@ describe('torchformer doctor', () => {
     expect(line({ TORCHFORMER_GEMM: 'mkl' })).toMatch(
       /^float32 by MKL, set by TORCHFORMER_GEMM; bfloat16 as /,
     );
+  });
+
+  it('tells what multiplies int8 weights', () => {
+    const kernel = (changes: Changes) => {
+      const { output } = runCommand(['doctor'], changes);
+      return /^int8 +(.*)$/m.exec(output)?.[1];
+    };
+    const { int8Products, features } = examine({ TORCHFORMER_GEMM: null }).processor;
+    expect(int8Products).toMatch(/^(AVX-512 VNNI|AVX2|none: bfloat16 weights instead)$/);
+    expect(kernel({ TORCHFORMER_GEMM: null })).toBe(int8Products);
+    if (features.includes('avx2')) expect(kernel({ TORCHFORMER_GEMM: 'avx2' })).toBe('AVX2');
   });
 
   it.runIf(process.platform === 'linux')('tells which glibc is there and which is needed', () => {
@@ -284,6 +300,59 @@ describe('torchformer doctor says what to do', () => {
     const report = examine(systemWith({ header: { glibcVersionRuntime: '2.17' } }));
     expect(report.problems).toContain('glibc 2.28 is needed, but this system has 2.17');
     expect(report.advice).toBe('Use a system with glibc 2.28 or later.');
+  });
+});
+
+describe('torchformer doctor finds out that decoding', () => {
+  /** Changes what an op of the addon does: `change(call)` returns a function in its place. */
+  const withOp = (op: string, change: string): Changes => {
+    const script = `
+      const { dlopen } = process;
+      process.dlopen = (module, ...rest) => {
+        dlopen.call(process, module, ...rest);
+        const { bind } = module.exports;
+        if (bind === undefined) return;
+        module.exports.bind = (name, overload) => {
+          const call = bind(name, overload);
+          return name === 'torchformer_decode::${op}' ? (${change})(call) : call;
+        };
+      };`;
+    return { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(script)}` };
+  };
+
+  it('depends on the batch', () => {
+    // Of 24 sources together and then alone, the last one may have one token only.
+    const report = examine(
+      withOp(
+        'add',
+        `(call) => {
+          let count = 0;
+          return (generation, source, maxLength, options) =>
+            call(generation, source, ++count === 48 ? 1 : maxLength, options);
+        }`,
+      ),
+    );
+    const difference =
+      /^depends on the batch: a source of \d+ tokens gave tokens \d+ with scores [0-9a-f ]+ alone and tokens [\d ]+ with scores [0-9a-f ]+ among 24 sources$/;
+    expect(report.decoding).toEqual([
+      { precision: 'float32', works: false, problem: expect.stringMatching(difference) as string },
+      { precision: 'int8', works: false, problem: expect.stringMatching(difference) as string },
+    ]);
+    expect(report.problems[0]).toBe(`decoding in float32 ${report.decoding[0]?.problem}`);
+    expect(report.advice).toBe(
+      'Please report this output: on this processor, a translation may depend on those made beside it.',
+    );
+  });
+
+  it('fails', () => {
+    const changes = withOp('run', "() => () => { throw new Error('no numbers'); }");
+    const { problems } = examine(changes);
+    expect(problems).toEqual([
+      'decoding in float32 failed: no numbers',
+      'decoding in int8 failed: no numbers',
+    ]);
+    const { output } = runCommand(['doctor'], changes);
+    expect(output).toMatch(/^decoding +not float32 and int8$/m);
   });
 });
 

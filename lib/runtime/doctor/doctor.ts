@@ -122,6 +122,7 @@ class Examination {
         capability: loaded?.capability ?? null,
         float32Products: loaded?.float32Products ?? null,
         bfloat16Products: loaded?.bfloat16Products ?? null,
+        int8Products: loaded?.int8Products ?? null,
         threads: loaded?.threads ?? null,
       },
       cuda: {
@@ -133,6 +134,11 @@ class Examination {
       devices: facts.flatMap((fact) =>
         fact.kind === 'device'
           ? [{ device: fact.device, works: fact.problem === null, problem: fact.problem }]
+          : [],
+      ),
+      decoding: facts.flatMap((fact) =>
+        fact.kind === 'decoding'
+          ? [{ precision: fact.precision, works: fact.problem === null, problem: fact.problem }]
           : [],
       ),
     };
@@ -209,6 +215,9 @@ class Examination {
       : `Run \`npx torchformer setup${cuda ? ' --cuda' : ''} --force\`.`;
     const probed = await probeRuntime(process.env, timeout);
     for (const fact of probed.facts) {
+      if (fact.kind === 'decoding' && fact.problem !== null) {
+        this.find(`decoding in ${fact.precision} ${fact.problem}`, decodingAdvice);
+      }
       if (fact.kind !== 'device' || fact.problem === null) continue;
       const problem = `multiplying two matrices on ${fact.device} failed: ${fact.problem}`;
       this.find(problem, fact.device === 'cpu' ? freshLibtorch : driverAdvice);
@@ -234,6 +243,9 @@ const { libraries } = ownPlatform;
 
 const driverAdvice =
   'Check the NVIDIA driver with `nvidia-smi`; TORCHFORMER_CUDA=0 uses only the CPU.';
+
+const decodingAdvice =
+  'Please report this output: on this processor, a translation may depend on those made beside it.';
 
 function factOf<K extends ProbeFact['kind']>(
   facts: readonly ProbeFact[],

@@ -1,12 +1,13 @@
 /**
- * Runs in a separate process, which a broken driver may crash: loads libtorch and multiplies on
- * each device. Writes each step and each fact immediately as a line of JSON to file descriptor 3,
+ * Runs in a separate process, which a broken driver may crash: loads libtorch, multiplies on each
+ * device and decodes. Writes each step and each fact immediately as a line of JSON to file descriptor 3,
  * so that a crash does not lose them.
  */
 import { writeSync } from 'node:fs';
 import { TorchError } from '../errors.js';
 import { bootstrap, loadedRuntime, nativeAddon } from '../native/load.js';
 import type { NativeAddon } from '../native/nativeAddon.js';
+import { checkDecoding, checkedPrecisions, type Slot } from './decodingCheck.js';
 
 /** One line of the probe's output. */
 export type ProbeFact =
@@ -21,20 +22,18 @@ export type ProbeFact =
       readonly capability: string;
       readonly float32Products: string;
       readonly bfloat16Products: string;
+      readonly int8Products: string;
       readonly threads: number;
     }
   /** How many GPUs can be used; if there are none although the CUDA library is loaded, why. */
   | { readonly kind: 'cuda'; readonly devices: number; readonly problem: string | null }
   | { readonly kind: 'device'; readonly device: string; readonly problem: string | null }
+  /** Why decoding does not give the same alone and in a batch; null: it does. */
+  | { readonly kind: 'decoding'; readonly precision: string; readonly problem: string | null }
   | { readonly kind: 'fault'; readonly message: string };
 
 function report(fact: ProbeFact): void {
   writeSync(3, `${JSON.stringify(fact)}\n`);
-}
-
-/** A tensor: these are used only here, so an object with a slot is enough. */
-interface Slot {
-  readonly slot: number;
 }
 
 function probe(): void {
@@ -49,7 +48,7 @@ function probe(): void {
     warn: () => undefined,
     captureContext: () => (call) => call(),
   });
-  const { cpuCapability, float32Products, bfloat16Products } = addon.versions();
+  const { cpuCapability, float32Products, bfloat16Products, int8Products } = addon.versions();
   report({
     kind: 'loaded',
     library: bootstrap().loaded(),
@@ -59,14 +58,29 @@ function probe(): void {
     capability: cpuCapability,
     float32Products,
     bfloat16Products,
+    int8Products,
     threads: addon.numThreads(),
   });
   multiply(addon, 'cpu');
+  for (const precision of checkedPrecisions) decode(addon, precision);
 
   report({ kind: 'step', step: 'detecting GPUs' });
   const { devices, problem } = addon.cudaStatus();
   report({ kind: 'cuda', devices, problem });
   for (let index = 0; index < devices; index++) multiply(addon, `cuda:${index}`);
+}
+
+/** Reports whether sources are decoded the same alone and together. */
+function decode(addon: NativeAddon<Slot>, precision: string): void {
+  report({ kind: 'step', step: `decoding in ${precision}` });
+  let problem: string | null = null;
+  try {
+    const difference = checkDecoding(addon, precision);
+    if (difference !== null) problem = `depends on the batch: ${difference}`;
+  } catch (error) {
+    problem = `failed: ${(error as Error).message}`;
+  }
+  report({ kind: 'decoding', precision, problem });
 }
 
 /** Reports whether a matrix product is correct. */

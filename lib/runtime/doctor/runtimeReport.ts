@@ -69,6 +69,11 @@ export interface RuntimeReport {
      */
     readonly float32Products: string | null;
     readonly bfloat16Products: string | null;
+    /**
+     * What multiplies int8 weights in decoding: `AVX-512 VNNI`, `AVX2`, or `none: bfloat16 weights
+     * instead`. Null if libtorch does not load.
+     */
+    readonly int8Products: string | null;
     /** Threads of one operation; null if libtorch does not load. */
     readonly threads: number | null;
   };
@@ -92,6 +97,17 @@ export interface RuntimeReport {
     readonly device: string;
     readonly works: boolean;
     /** What went wrong; null if it works. */
+    readonly problem: string | null;
+  }[];
+  /**
+   * For some precisions, whether native decoding on this processor gives the same tokens and scores, to
+   * the bit, for a source alone and for the same source in a batch; tried in a separate process.
+   */
+  readonly decoding: readonly {
+    /** `float32` or `int8`. */
+    readonly precision: string;
+    readonly works: boolean;
+    /** What was different; null if nothing was. */
     readonly problem: string | null;
   }[];
 }

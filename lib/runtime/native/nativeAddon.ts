@@ -196,6 +196,8 @@ export interface NativeAddon<Tensor> {
     /** The library for float32 matrix products, and how bfloat16 ones are computed. */
     float32Products: string;
     bfloat16Products: string;
+    /** The kernel for products with int8 weights, or `none` and what is used instead. */
+    int8Products: string;
   };
 
   /** Usable GPUs; if there are none although the CUDA library is `opened`, libtorch's reason. */
