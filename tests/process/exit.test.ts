@@ -16,6 +16,17 @@ describe('a process that ends while native work goes on has its own exit code', 
     }
   });
 
+  it.each([
+    ['process.exit', 'exit', 'own', 5],
+    ['an uncaught error', 'throw', 'own', 1],
+    ['process.exit without exit listeners', 'exit', 'none', 5],
+  ])('%s in the middle of decoding', (_name, way, listeners, code) => {
+    for (let round = 0; round < 3; round++) {
+      const { status, errors } = runNode([child('exitWhileDecoding'), way, listeners]);
+      expect(status, errors).toBe(code);
+    }
+  });
+
   it('process.exit in the middle of a backward pass', () => {
     for (let round = 0; round < 3; round++) {
       expect(runNode([child('exitInBackward')]).status).toBe(5);

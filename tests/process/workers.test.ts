@@ -9,8 +9,9 @@ import { root } from './support.js';
 const script = new URL('./children/worker.mjs', import.meta.url);
 const compiled = pathToFileURL(join(root, 'dist/index.js')).href;
 
-function start(task: string): Worker {
-  return new Worker(script, { workerData: { task, package: compiled }, execArgv: [] });
+function start(task: string, options: object = {}): Worker {
+  const workerData = { task, package: compiled, ...options };
+  return new Worker(script, { workerData, execArgv: [] });
 }
 
 async function firstMessage(worker: Worker): Promise<unknown> {
@@ -61,6 +62,31 @@ describe('worker threads', () => {
     }
     expect(sums.size).toBe(1);
   });
+
+  it('decode at the same time, and one that is ended meanwhile does not disturb the other', async () => {
+    const expected = await firstMessage(start('decode'));
+    const other = start('decode', { forever: true });
+    const ended = start('decode', { forever: true });
+    expect(await Promise.all([other, ended].map(firstMessage))).toEqual([expected, expected]);
+    // Both decode on.
+    await ended.terminate();
+    expect(await firstMessage(start('decode'))).toEqual(expected);
+    await other.terminate();
+    expect(stillWorks()).toBe(true);
+  });
+
+  it.each(['greedy', 'beam'])(
+    'ended in the middle of decoding (%s) leave the process alive',
+    async (search) => {
+      for (let round = 0; round < 4; round++) {
+        const worker = start('decode', { forever: true, beam: search === 'beam' ? 4 : 1 });
+        await firstMessage(worker);
+        await new Promise((resolve) => setTimeout(resolve, 7 * round));
+        await worker.terminate();
+      }
+      expect(stillWorks()).toBe(true);
+    },
+  );
 
   it.each(['train', 'longOp'])(
     'ended in the middle of "%s" leave the process alive',

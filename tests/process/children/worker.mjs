@@ -9,6 +9,7 @@ const {
   noGrad,
   ones,
   randn,
+  SequenceGenerator,
   tensor,
   tidy,
   Trainer,
@@ -68,6 +69,16 @@ const tasks = {
     const jobs = Array.from({ length: 20 }, () => callAsync('aten::mm', big, big));
     parentPort.postMessage('computing');
     await Promise.all(jobs);
+  },
+  async decode() {
+    const generator = new SequenceGenerator(model().eval(), {
+      specialIds: { pad: 0, bos: 1, eos: 2 },
+    });
+    const sources = Array.from({ length: 40 }, (_, row) => [1, 3 + (row % 17), 4, 2]);
+    const options = { suppress: [2], maxLength: 100, beam: workerData.beam ?? 1, scores: true };
+    const found = await generator.generate(sources, options);
+    parentPort.postMessage(found.map(([target]) => [...target.ids, target.score]));
+    while (workerData.forever) await generator.generate(sources, options);
   },
   double() {
     parentPort.once('message', ({ data, shape }) => {
