@@ -16,8 +16,6 @@ import { TorchError } from '../runtime/errors.js';
 import {
   checkArray,
   checkChoice,
-  checkFunction,
-  checkInteger,
   checkObject,
   checkOptions,
   checkPath,
@@ -27,7 +25,6 @@ import {
   checkStrings,
   describe,
   isIterable,
-  orDefault,
 } from '../runtime/arguments.js';
 import { checkDevice } from '../tensor/device.js';
 import type { Tensor } from '../tensor/tensor.js';
@@ -37,10 +34,10 @@ import {
   numberedLines,
   translateInWindows,
   type TranslatedLine,
-  type WindowSettings,
 } from './lineTranslation.js';
 import { decodingPrecisions, type DecodingPrecision } from './native/preparedModel.js';
 import { checkOutputFile } from './outputFile.js';
+import { nothing, outputsOf, tokensOf, translationsOf, type FoundText } from './foundTexts.js';
 import { sourceLimit } from './positionLimit.js';
 import { prepareTexts, type PreparedText, type RefusedText } from './prepareTexts.js';
 import { searchOptionNames } from './decodingOptions.js';
@@ -49,19 +46,24 @@ import {
   type GeneratedSequence,
   type GenerateOptions,
 } from './sequenceGenerator.js';
-import { joinPieces, sentenceSplitter, type SentenceSplitter } from './splitSentences.js';
+import type { SentenceSplitter } from './splitSentences.js';
+import { streamText } from './textStream.js';
 import { TextTooLongError } from './textTooLong.js';
+import {
+  checkLineOptions,
+  checkSplit,
+  isSplitting,
+  type LineSettings,
+} from './translateOptions.js';
 import type {
   DetailedOptions,
   LineOptions,
   LineReport,
   SplitOptions,
   StreamOptions,
-  TranslatedSentence,
   TranslatedToken,
   TranslateOptions,
   Translation,
-  TranslationHypothesis,
 } from './translation.js';
 
 /** Options of {@link Translator}. */
@@ -200,7 +202,7 @@ export class Translator {
     const { split, ...search } = options;
     const outputs = await this.#whileAlive(owner, async () => {
       const prepared = await this.#prepareAll(owner, texts, split, options.signal);
-      return this.#outputs(await this.#search(owner, nameOfText, prepared, search));
+      return outputsOf(this.tokenizer, await this.#search(owner, nameOfText, prepared, search));
     });
     return typeof given === 'string' ? (outputs[0] as string) : outputs;
   }
@@ -224,7 +226,7 @@ export class Translator {
         ...search,
         scores: true,
       });
-      return this.#translations(found, isSplitting(split));
+      return translationsOf(this.tokenizer, found, isSplitting(split));
     });
   }
 
@@ -249,7 +251,19 @@ export class Translator {
       translateOptionNames.filter((name) => name !== 'batchSize'),
     );
     checkSignal(owner, 'signal', options.signal);
-    return this.#iterateAlive(owner, () => this.#stream(owner, text, options));
+    return this.#iterateAlive(owner, () =>
+      streamText(this.tokenizer, options.signal, async (signal, onTokens) => {
+        const prepared = await this.#prepareAll(owner, [text], undefined, options.signal);
+        const [found] = await this.#search(owner, nameOfText, prepared, {
+          ...options,
+          signal,
+          onTokens: (_index, certain) => {
+            onTokens(certain);
+          },
+        });
+        return found?.pieces[0]?.targets[0]?.ids ?? [];
+      }),
+    );
   }
 
   /**
@@ -411,112 +425,10 @@ export class Translator {
       );
       return scores.map(({ score, tokenScores }, index) => ({
         score,
-        tokens: this.#tokens(targets[index] as number[], tokenScores),
+        tokens: tokensOf(this.tokenizer, targets[index] as number[], tokenScores),
         endScore: tokenScores.at(-1) as number,
       }));
     });
-  }
-
-  /** The output of each text. */
-  async #outputs(texts: readonly FoundText[]): Promise<string[]> {
-    const best = texts.flatMap(({ pieces }) => pieces.map(({ targets }) => targets[0]?.ids ?? []));
-    const decoded = await this.tokenizer.decodeBatch(best);
-    let next = 0;
-    return texts.map(({ separators, pieces }) => {
-      const outputs = pieces.map(() => decoded[next++] as string);
-      return joinPieces(separators, outputs);
-    });
-  }
-
-  async #translations(texts: readonly FoundText[], isSplitting: boolean): Promise<Translation[]> {
-    return Promise.all(
-      texts.map(async ({ separators, pieces, isCut }) => {
-        const sentences = await Promise.all(pieces.map(async (piece) => this.#sentence(piece)));
-        if (isSplitting || isCut) return joinSentences(separators, sentences);
-        const [{ text, sourceTokens, hypotheses } = nothing] = sentences;
-        return { text, sourceTokens, hypotheses, sentences: null };
-      }),
-    );
-  }
-
-  async #sentence({ text: source, source: ids, targets }: FoundPiece): Promise<TranslatedSentence> {
-    const decoded = await this.tokenizer.decodeBatch(targets.map((target) => target.ids));
-    const hypotheses = targets.map((target, index) =>
-      this.#hypothesis(decoded[index] as string, target),
-    );
-    const sourceTokens = ids.map((id) => this.#token(id));
-    return { source, text: hypotheses[0]?.text ?? '', sourceTokens, hypotheses };
-  }
-
-  #hypothesis(text: string, target: GeneratedSequence): TranslationHypothesis {
-    const { ids, ended, score, tokenScores, attention } = target;
-    return {
-      text,
-      score,
-      ended,
-      tokens: this.#tokens(ids, tokenScores),
-      endScore: ended ? (tokenScores.at(-1) ?? null) : null,
-      attention: attention === null ? null : attention.slice(0, ids.length),
-    };
-  }
-
-  #tokens(ids: readonly number[], scores: readonly number[]): TranslatedToken[] {
-    return ids.map((id, index) => ({ token: this.#token(id), score: scores[index] as number }));
-  }
-
-  #token(id: number): string {
-    return this.tokenizer.tokenOf(id) ?? `<${id}>`;
-  }
-
-  async *#stream(
-    owner: string,
-    text: string,
-    options: StreamOptions,
-  ): AsyncGenerator<string, void, undefined> {
-    const stop = new AbortController();
-    const signal =
-      options.signal === undefined ? stop.signal : AbortSignal.any([options.signal, stop.signal]);
-    let ids: readonly number[] = [];
-    let wake = (): void => undefined;
-    let isDone = false;
-    const start = async () => {
-      const prepared = await this.#prepareAll(owner, [text], undefined, options.signal);
-      return this.#search(owner, nameOfText, prepared, {
-        ...options,
-        signal,
-        onTokens: (_index, certain) => {
-          ids = certain;
-          wake();
-        },
-      });
-    };
-    const search = start().finally(() => {
-      isDone = true;
-      wake();
-    });
-    // It is awaited below; an abort in the meantime must not count as unhandled.
-    search.catch(() => undefined);
-    let written = '';
-    try {
-      while (!isDone) {
-        const seen = ids;
-        if (seen.length > 0) {
-          const certain = wholeCharacters(await this.tokenizer.decode([...seen]));
-          // A token may change the text before it; then the pieces wait for what becomes of it.
-          if (certain.startsWith(written) && certain.length > written.length) {
-            yield certain.slice(written.length);
-            written = certain;
-          }
-        }
-        if (seen === ids && !isDone) await new Promise<void>((resolve) => (wake = resolve));
-      }
-      const [found] = await search;
-      const whole = await this.tokenizer.decode(found?.pieces[0]?.targets[0]?.ids ?? []);
-      const rest = whole.startsWith(written) ? whole.slice(written.length) : '';
-      if (rest !== '') yield rest;
-    } finally {
-      stop.abort();
-    }
   }
 
   async *#flatLines(
@@ -539,7 +451,9 @@ export class Translator {
     settings: LineSettings,
     nameOf: (line: number) => string,
   ): AsyncGenerator<TranslatedLine<string>[], void, undefined> {
-    return this.#windows(owner, source, settings, nameOf, '', (found) => this.#outputs(found));
+    return this.#windows(owner, source, settings, nameOf, '', (found) =>
+      outputsOf(this.tokenizer, found),
+    );
   }
 
   #detailedLines(
@@ -551,7 +465,7 @@ export class Translator {
     const settings = { ...given, search: { ...given.search, scores: true } };
     const skipped = { ...nothing, sentences: null };
     const results = (found: readonly FoundText[]) =>
-      this.#translations(found, given.splitter !== null);
+      translationsOf(this.tokenizer, found, given.splitter !== null);
     return this.#windows(owner, source, settings, nameOf, skipped, results);
   }
 
@@ -740,20 +654,6 @@ export class Translator {
   }
 }
 
-/** A piece of a text with its targets, the best first. */
-interface FoundPiece {
-  readonly text: string;
-  readonly source: readonly number[];
-  targets: readonly GeneratedSequence[];
-}
-
-interface FoundText extends Omit<PreparedText, 'pieces'> {
-  readonly pieces: readonly FoundPiece[];
-}
-
-/** The outputs for an empty text. */
-const nothing: Omit<Translation, 'sentences'> = { text: '', sourceTokens: [], hypotheses: [] };
-
 const ownNames = ['attention', 'nBest', 'scores'];
 const translateOptionNames = [
   ...searchOptionNames.filter((name) => !ownNames.includes(name)),
@@ -761,92 +661,9 @@ const translateOptionNames = [
 ];
 const detailedOptionNames = [...searchOptionNames.filter((name) => name !== 'scores'), 'batchSize'];
 
-/** Checked options for lines. */
-interface LineSettings extends WindowSettings {
-  readonly splitter: SentenceSplitter | null;
-  readonly search: GenerateOptions;
-  readonly onProgress: ((progress: LineReport) => void) | undefined;
-}
-
-function checkLineOptions(
-  owner: string,
-  options: LineOptions & DetailedOptions,
-  names: readonly string[],
-): LineSettings {
-  checkOptions(owner, options, [...names, 'split', 'window', 'onTooLong', 'onProgress']);
-  const { split, window, onTooLong, onProgress, ...search } = options;
-  if (onProgress !== undefined) checkFunction(owner, 'onProgress', onProgress);
-  const size = checkInteger(owner, 'window', orDefault(window, 256), 1);
-  return {
-    splitter: checkSplit(owner, split),
-    window: size,
-    firstWindow: checkInteger(owner, 'batchSize', orDefault(search.batchSize, 32), 1),
-    onTooLong: checkChoice(owner, 'onTooLong', orDefault(onTooLong, 'error'), tooLongActions),
-    onProgress,
-    signal: checkSignal(owner, 'signal', search.signal),
-    search,
-  };
-}
-
-const tooLongActions = ['error', 'skip', 'split'] as const;
-
-function isSplitting(split: boolean | SplitOptions | undefined): boolean {
-  return split !== undefined && split !== false;
-}
-
-/** @throws TypeError, RangeError naming the option; null: texts are not split */
-function checkSplit(
-  owner: string,
-  split: boolean | SplitOptions | undefined,
-): SentenceSplitter | null {
-  if (split === undefined || split === false) return null;
-  if (split === true) return sentenceSplitter();
-  checkObject(owner, 'split', split, 'a boolean or { locale }');
-  checkOptions(`${owner} split`, split, ['locale']);
-  const { locale } = split;
-  if (locale !== undefined) checkString(`${owner} split`, 'locale', locale);
-  try {
-    return sentenceSplitter(locale);
-  } catch (error) {
-    throw new RangeError(
-      `${owner} split: locale must be a BCP 47 tag such as 'de' or 'zh-Hant', got ${describe(locale)}`,
-      { cause: error },
-    );
-  }
-}
-
 /** What messages call a text of a call. */
 function nameOfText(index: number): string {
   return `texts[${index}]`;
-}
-
-function joinSentences(
-  separators: readonly string[],
-  sentences: readonly TranslatedSentence[],
-): Translation {
-  const filled = sentences.filter(({ hypotheses }) => hypotheses.length > 0);
-  const count =
-    filled.length === 0 ? 0 : Math.min(...filled.map(({ hypotheses }) => hypotheses.length));
-  const hypotheses = Array.from({ length: count }, (_, place): TranslationHypothesis => {
-    const parts = filled.map((sentence) => sentence.hypotheses[place] as TranslationHypothesis);
-    return {
-      text: joinPieces(
-        separators,
-        sentences.map((sentence) => sentence.hypotheses[place]?.text ?? ''),
-      ),
-      score: parts.reduce((sum, { score }) => sum + score, 0),
-      ended: parts.every(({ ended }) => ended),
-      tokens: parts.flatMap(({ tokens }) => tokens),
-      endScore: null,
-      attention: null,
-    };
-  });
-  const text = joinPieces(
-    separators,
-    sentences.map((sentence) => sentence.text),
-  );
-  const sourceTokens = sentences.flatMap((sentence) => sentence.sourceTokens);
-  return { text, sourceTokens, hypotheses, sentences };
 }
 
 /** A text on one line. */
@@ -865,9 +682,4 @@ function oneVocabulary(model: Transformer): number {
     `Translator: the model has a vocabulary of ${src} for the source and of ${tgt} for the target, ` +
       'but one tokenizer is used for both; decode such a model with greedy(…) and two tokenizers',
   );
-}
-
-/** A text without the incomplete character at its end, which the next token completes. */
-function wholeCharacters(text: string): string {
-  return text.replace(/\uFFFD+$/u, '');
 }
