@@ -15,6 +15,7 @@ import { parseOptions, type BenchOptions, type SuiteName } from './options.js';
 import { benchProducts } from './products/benchProducts.js';
 import { profileTraining } from './profile.js';
 import { failures, print, say } from './report.js';
+import { benchResponsiveness } from './responsiveness/benchResponsiveness.js';
 import { fetchTokenizer } from './tokenizerFile.js';
 import { benchTrain } from './train.js';
 
@@ -27,10 +28,11 @@ const suites: Record<SuiteName, (options: BenchOptions) => Promise<unknown>> = {
   load: benchLoad,
   learning: benchLearning,
   decode: benchDecode,
+  responsiveness: benchResponsiveness,
 };
 
 /** Suites that need no Python. */
-const withoutPeers: readonly SuiteName[] = ['native', 'products'];
+const withoutPeers: readonly SuiteName[] = ['native', 'products', 'responsiveness'];
 
 // Without a handler a signal would end this process and leave the participant running.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {

@@ -21,6 +21,7 @@ export const suiteNames = [
   'load',
   'learning',
   'decode',
+  'responsiveness',
 ] as const;
 export type SuiteName = (typeof suiteNames)[number];
 
