@@ -65,6 +65,7 @@ export class NativeGeneration {
   readonly #handle: number;
   readonly #jobs = new Map<number, RunningJob>();
   #isRunning = false;
+  #isBroken = false;
 
   /** @param never ids that are never generated */
   constructor(
@@ -82,9 +83,10 @@ export class NativeGeneration {
     collector.register(this, this.#handle);
   }
 
-  /** Whether it decodes with these prepared models. */
+  /** Whether it decodes with these prepared models, and no failure has left its searches incomplete. */
   uses(models: readonly PreparedModel[]): boolean {
     return (
+      !this.#isBroken &&
       models.length === this.#models.length &&
       models.every((model, index) => model === this.#models[index])
     );
@@ -132,6 +134,7 @@ export class NativeGeneration {
         current = following ?? (this.#jobs.size > 0 ? start() : null);
       }
     } catch (error) {
+      this.#isBroken = true;
       for (const { reject } of this.#jobs.values()) reject(error);
       this.#jobs.clear();
     } finally {

@@ -4,20 +4,31 @@
 #include <memory>
 #include <mutex>
 #include <unordered_map>
+#include <utility>
+#include <vector>
 
 #include "core/support/check.h"
 
 namespace torchformer::core {
 
 /// Objects of the process that callers of ops know by a number: the dispatcher passes numbers on.
+/// An object that is not removed ends with the thread that has added it: if a worker of Node.js is
+/// terminated, nobody else knows its numbers.
 template <typename T>
 class NativeObjects {
  public:
   static int64_t add(std::shared_ptr<T> object) {
+    static thread_local OfThread ofThread;
+    auto& all = instance();
+    ofThread.numbers.push_back(all.insert(std::move(object)));
+    return ofThread.numbers.back();
+  }
+
+  /// How many there are.
+  static int64_t count() {
     auto& all = instance();
     const std::lock_guard<std::mutex> lock(all.mutex_);
-    all.objects_.emplace(++all.last_, std::move(object));
-    return all.last_;
+    return static_cast<int64_t>(all.objects_.size());
   }
 
   /// @throws ERR_DISPOSED for a number that is not, or no longer, of such an object
@@ -41,6 +52,19 @@ class NativeObjects {
   }
 
  private:
+  struct OfThread {
+    std::vector<int64_t> numbers;
+    ~OfThread() {
+      for (const auto number : numbers) remove(number);
+    }
+  };
+
+  int64_t insert(std::shared_ptr<T> object) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    objects_.emplace(++last_, std::move(object));
+    return last_;
+  }
+
   static NativeObjects& instance() {
     // Never destroyed: threads may still use an object while the process ends.
     static auto* const all = new NativeObjects;
