@@ -1,5 +1,5 @@
 /** What the server counts and times. */
-import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { LoopDelay } from './loopDelay.js';
 import { Metrics } from './metrics.js';
 import type { ModelPool } from './modelPool.js';
 import type { WorkQueue } from './workQueue.js';
@@ -7,7 +7,9 @@ import type { WorkQueue } from './workQueue.js';
 /** The metrics of a server. */
 export class ServerMetrics {
   readonly #metrics = new Metrics();
-  readonly #loopDelay = monitorEventLoopDelay({ resolution: 10 });
+  readonly #loopDelay = new LoopDelay();
+  /** As of this reading. */
+  #delays = this.#loopDelay.read();
   readonly requests = this.#metrics.counter(
     'torchformer_requests_total',
     'Requests by route and status.',
@@ -34,19 +36,19 @@ export class ServerMetrics {
   );
 
   constructor(queue: WorkQueue, pool: ModelPool) {
-    this.#loopDelay.enable();
     const metrics = this.#metrics;
     metrics.gauge('torchformer_requests_running', 'Requests worked on.', () => queue.running);
     metrics.gauge('torchformer_requests_waiting', 'Requests that wait.', () => queue.waiting);
     metrics.gauge('torchformer_models_loaded', 'Models in memory.', () => pool.pairs.length);
     metrics.gauge(
+      'torchformer_event_loop_delay_seconds_p99',
+      'Delay of the event loop that 99 % do not exceed, since the last reading.',
+      () => this.#delays.p99,
+    );
+    metrics.gauge(
       'torchformer_event_loop_delay_seconds_max',
       'Longest delay of the event loop since the last reading.',
-      () => {
-        const { max } = this.#loopDelay;
-        this.#loopDelay.reset();
-        return max / 1e9;
-      },
+      () => this.#delays.max,
     );
     metrics.gauge('process_resident_memory_bytes', 'Resident memory.', () =>
       process.memoryUsage.rss(),
@@ -64,11 +66,12 @@ export class ServerMetrics {
 
   /** All metrics in Prometheus's text format. */
   text(): string {
+    this.#delays = this.#loopDelay.read();
     return this.#metrics.text();
   }
 
   /** Ends the timer of the event loop's delay. */
   close(): void {
-    this.#loopDelay.disable();
+    this.#loopDelay.close();
   }
 }

@@ -52,6 +52,8 @@ describe('/metrics', () => {
     expect(lines).toContain('torchformer_models_loaded 1');
     expect(lines).toContain('torchformer_model_loads_total{pair="de-en",result="ok"} 1');
     expect(lines).toContain('torchformer_request_seconds_count{route="/translate"} 2');
+    expect(lines).toContain('# TYPE torchformer_event_loop_delay_seconds_p99 gauge');
+    expect(lines).toContain('# TYPE torchformer_event_loop_delay_seconds_max gauge');
     expect(lines).toContain('torchformer_request_seconds_bucket{route="/translate",le="+Inf"} 2');
     for (const line of lines.slice(0, -1)) {
       expect(line).toMatch(
