@@ -62,13 +62,7 @@ export async function encodeCorpus(
   vocabSize: number,
   data: string,
 ): Promise<EncodedCorpus> {
-  const folder = join(data, folders[name]);
-  await access(folder).catch(() => {
-    throw new Error(
-      `the corpus ${folder} is missing; set --data or TORCHFORMER_BENCH_DATA to the folder with ` +
-        Object.values(folders).join(' and '),
-    );
-  });
+  const folder = await corpusFolder(name, data);
   const corpus = await (name === 'multi30k' ? multi30k : tatoeba)(folder, vocabSize);
   const pairs = [...corpus.pairs];
   new SeededRandom(1).shuffle(pairs);
@@ -94,13 +88,41 @@ async function multi30k(folder: string, vocabSize: number): Promise<EncodedCorpu
   };
 }
 
+/**
+ * The lines of a file of Multi30k, such as `val.de.gz`.
+ *
+ * @throws Error that names the folder if the corpus is missing
+ */
+export async function multi30kLines(
+  data: string,
+  part: string,
+  language: 'de' | 'en',
+): Promise<string[]> {
+  return linesOf(await corpusFolder('multi30k', data), part, language);
+}
+
+async function linesOf(folder: string, part: string, language: string): Promise<string[]> {
+  const bytes = await promisify(gunzip)(await readFile(join(folder, `${part}.${language}.gz`)));
+  return bytes.toString('utf8').trimEnd().split('\n');
+}
+
 async function multi30kTexts(folder: string, part: 'train' | 'val'): Promise<TextPair[]> {
-  const lines = async (language: string): Promise<string[]> => {
-    const bytes = await promisify(gunzip)(await readFile(join(folder, `${part}.${language}.gz`)));
-    return bytes.toString('utf8').trimEnd().split('\n');
-  };
-  const [sources, targets] = await Promise.all([lines('de'), lines('en')]);
+  const [sources, targets] = await Promise.all([
+    linesOf(folder, part, 'de'),
+    linesOf(folder, part, 'en'),
+  ]);
   return sources.map((src, row) => ({ src, tgt: targets[row] ?? '' }));
+}
+
+async function corpusFolder(name: TrainSize['corpus'], data: string): Promise<string> {
+  const folder = join(data, folders[name]);
+  await access(folder).catch(() => {
+    throw new Error(
+      `the corpus ${folder} is missing; set --data or TORCHFORMER_BENCH_DATA to the folder with ` +
+        Object.values(folders).join(' and '),
+    );
+  });
+  return folder;
 }
 
 /**

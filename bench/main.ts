@@ -16,6 +16,7 @@ import { benchProducts } from './products/benchProducts.js';
 import { profileTraining } from './profile.js';
 import { failures, print, say } from './report.js';
 import { benchResponsiveness } from './responsiveness/benchResponsiveness.js';
+import { benchServe } from './serve/benchServe.js';
 import { fetchTokenizer } from './tokenizerFile.js';
 import { benchTrain } from './train.js';
 
@@ -29,10 +30,11 @@ const suites: Record<SuiteName, (options: BenchOptions) => Promise<unknown>> = {
   learning: benchLearning,
   decode: benchDecode,
   responsiveness: benchResponsiveness,
+  serve: benchServe,
 };
 
 /** Suites that need no Python. */
-const withoutPeers: readonly SuiteName[] = ['native', 'products', 'responsiveness'];
+const withoutPeers: readonly SuiteName[] = ['native', 'products', 'responsiveness', 'serve'];
 
 // Without a handler a signal would end this process and leave the participant running.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {

@@ -22,6 +22,7 @@ export const suiteNames = [
   'learning',
   'decode',
   'responsiveness',
+  'serve',
 ] as const;
 export type SuiteName = (typeof suiteNames)[number];
 
@@ -58,8 +59,11 @@ export interface BenchOptions {
   readonly searches: readonly SearchName[];
   readonly decoders: readonly DecoderName[];
   readonly precisions: readonly Precision[];
-  /** Folder of a trained model for suite `decode`. */
+  /** Folder of a trained model for suites `decode` and `serve`. */
   readonly model?: string;
+  /** These two of suite `serve`: clients at the same time, and how long each measurement takes. */
+  readonly clients: number;
+  readonly seconds: number;
   /** Default of these three: as defined by the size. */
   readonly rounds?: number;
   readonly steps?: number;
@@ -133,8 +137,10 @@ export function parseOptions(args: readonly string[]): BenchOptions {
     )
     .option(
       '--model <folder>',
-      'run folder of a model trained on Multi30k, German to English, for decode',
+      'run folder of a model trained on Multi30k, German to English, for decode and serve',
     )
+    .option('--clients <count>', 'clients at the same time (serve)', integer(1, 4096), 64)
+    .option('--seconds <count>', 'time of each measurement (serve)', integer(1, 3600), 10)
     .option('--rounds <count>', 'number of turns of every participant', integer(1))
     .option('--steps <count>', 'timed steps per turn (train)', integer(1))
     .option('--warmup <count>', 'steps before the timed ones (train)', integer(0))
