@@ -60,9 +60,9 @@ export interface RelativeLength {
 
 /** Options of a search; by default greedy. */
 export interface DecodingOptions {
-  /** Number of hypotheses that are followed at a time; default 1: greedy. */
+  /** Number of hypotheses that are followed at a time, at most 256; default 1: greedy. */
   beam?: number | undefined;
-  /** Number of targets to return, at most `beam` unless sampled; default 1. */
+  /** Number of targets to return, at most `beam`, or at most 256 samples; default 1. */
   nBest?: number | undefined;
   /**
    * Default: `{ kind: 'power', alpha: 1 }` with a beam, as in fairseq and CTranslate2, none without. A
@@ -148,12 +148,12 @@ export function checkSearch(
   options: DecodingOptions,
   limits: SearchLimits,
 ): CheckedSearch {
-  const beam = checkInteger(owner, 'beam', orDefault(options.beam, 1), 1);
+  const beam = checkInteger(owner, 'beam', orDefault(options.beam, 1), 1, mostHypotheses);
   const sampling = checkSampling(owner, options.sampling);
   if (sampling !== null && beam > 1) {
     throw new RangeError(`${owner}: sampling has no beam, got beam ${beam}; leave one of them out`);
   }
-  const nBest = checkInteger(owner, 'nBest', orDefault(options.nBest, 1), 1);
+  const nBest = checkInteger(owner, 'nBest', orDefault(options.nBest, 1), 1, mostHypotheses);
   if (sampling === null && nBest > beam) {
     throw new RangeError(
       `${owner}: nBest must be at most the beam, ${beam}, got ${nBest}; raise beam to ${nBest}`,
@@ -200,6 +200,9 @@ export function checkSearch(
     seed: sampling?.seed ?? 0,
   };
 }
+
+/** Of one source; as many as are decoded at a time of all calls. */
+const mostHypotheses = 256;
 
 /** The default of `maxLength`. */
 const usualLength: RelativeLength = { ratio: 2, plus: 50 };

@@ -94,7 +94,8 @@ function hypothesisOf(
 ): TranslationHypothesis {
   return {
     text,
-    score,
+    // Translator asks for scores.
+    score: score as number,
     ended,
     tokens: tokensOf(tokenizer, ids, tokenScores),
     endScore: ended ? (tokenScores.at(-1) ?? null) : null,

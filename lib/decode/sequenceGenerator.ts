@@ -65,10 +65,10 @@ export interface GeneratedSequence {
   /** False if it was cut off at `maxLength` before the model ended it. */
   readonly ended: boolean;
   /**
-   * Sum of the tokens' log-probabilities, with length and coverage penalty; 0 without a beam unless
+   * Sum of the tokens' log-probabilities, with length and coverage penalty; null without a beam unless
    * `scores` were asked for.
    */
-  readonly score: number;
+  readonly score: number | null;
   /** Log-probability of each token, eos last; empty unless `scores` were asked for. */
   readonly tokenScores: number[];
   /**
@@ -184,6 +184,7 @@ export class SequenceGenerator {
   ): Promise<GeneratedSequence[][]> {
     checkOptions(owner, options, [...searchOptionNames, 'batchSize', 'onTokens', 'onFound']);
     const search = checkSearch(owner, options, this.#limits);
+    this.#checkTokens(owner, search);
     const batchSize = checkInteger(owner, 'batchSize', orDefault(options.batchSize, 32), 1);
     this.#checkSources(owner, nameOf, sources);
     const examined = this.#examine(owner);
@@ -198,6 +199,7 @@ export class SequenceGenerator {
       await this.#generateByModules(owner, nameOf, sources, search, batchSize, examined, found);
       return results;
     }
+    const hasScores = search.arguments.scores === true || search.arguments.beam !== 1;
     const native = await this.#nativeGeneration(examined);
     await forAll(sources.length, batchSize, search.signal, async (index, signal) => {
       const source = sources[index] as readonly number[];
@@ -216,7 +218,7 @@ export class SequenceGenerator {
         },
         signal,
       );
-      found(index, targets);
+      found(index, hasScores ? targets : targets.map((target) => ({ ...target, score: null })));
     });
     return results;
   }
@@ -357,6 +359,25 @@ export class SequenceGenerator {
     return obstacle ?? (examined as [DecodableModel]);
   }
 
+  /** Checks that the prefix can begin a target, and that there are tokens to go on with. */
+  #checkTokens(owner: string, { arguments: given }: CheckedSearch): void {
+    const { pad, bos, eos } = this.specialIds;
+    const index = (given.prefix as readonly number[]).findIndex((id) =>
+      [pad, bos, eos].includes(id),
+    );
+    if (index >= 0) {
+      throw new RangeError(
+        `${owner}: prefix[${index}] must not be pad, bos or eos, got ${(given.prefix as readonly number[])[index]}`,
+      );
+    }
+    const left =
+      this.#limits.vocabulary -
+      new Set([...this.#never, ...(given.suppressed as readonly number[])]).size;
+    if (left === 0) {
+      throw new RangeError(`${owner}: suppress leaves no token to generate; leave some out`);
+    }
+  }
+
   #checkSources(
     owner: string,
     nameOf: (index: number) => string,
@@ -421,7 +442,7 @@ export class SequenceGenerator {
           signal: search.signal,
         });
         decoded.forEach(({ ids, ended }, row) => {
-          const target = { ids, ended, score: 0, tokenScores: [], attention: null };
+          const target = { ids, ended, score: null, tokenScores: [], attention: null };
           found(indices[row] as number, [target]);
         });
       } finally {

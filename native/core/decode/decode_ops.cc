@@ -3,6 +3,7 @@
 #include "core/decode/decode_ops.h"
 
 #include <ATen/ops/empty.h>
+#include <ATen/ops/isfinite.h>
 
 #include <algorithm>
 #include <cmath>
@@ -272,6 +273,13 @@ at::Tensor encode(int64_t handle, at::IntArrayRef ids, at::IntArrayRef lengths) 
   ModelPasses passes(model);
   passes.encode(pointers);
   std::copy_n(passes.memory(), result.numel(), result.mutable_data_ptr<float>());
+  auto rest = result;
+  for (size_t i = 0; i < sources.size(); ++i) {
+    const auto length = std::ssize(sources[i]);
+    TF_CHECK(ERR_NON_FINITE, rest.narrow(0, 0, length).isfinite().all().item<bool>(), op,
+             ": the states of source ", i, " are NaN or infinite");
+    rest = rest.narrow(0, length, rest.size(0) - length);
+  }
   return result;
 }
 

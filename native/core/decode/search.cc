@@ -115,9 +115,12 @@ void Search::examine(size_t index, float* logits, int64_t vocabulary, const floa
   const bool isForced = isForcedStep();
   // The probabilities of given tokens are the model's own.
   if (!isForced) restrict(live_[index], logits, vocabulary);
-  const auto [best, isFinite] = bestToken(logits, vocabulary);
-  examined.isFinite = isFinite;
-  if (!isFinite) return;
+  examined.best.clear();
+  const auto highest = bestToken(logits, vocabulary);
+  examined.isFinite = highest.isFinite;
+  // A hypothesis with nothing left to go on ends as it is.
+  if (!highest.isFinite || highest.isNone()) return;
+  const auto best = highest.best;
   const bool isBeam = options_.beam > 1 && !isForced;
   const bool needsSum = options_.wantsScores || options_.forced || isBeam;
   // A sample's log-probability is the model's, before the temperature.

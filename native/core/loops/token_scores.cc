@@ -58,8 +58,9 @@ BestToken bestToken(const float* scores, int64_t count) {
   const float fault = blockMaxima(scores, count, maxima.data());
   const auto highest = std::max_element(maxima.begin(), maxima.end());
   auto place = (highest - maxima.begin()) * block;
-  while (scores[place] != *highest) ++place;
-  return {{static_cast<int32_t>(place), *highest}, fault == 0.0F && *highest > lowest};
+  // If all are NaN, none is equal to the maximum.
+  while (place < count && scores[place] != *highest) ++place;
+  return {{static_cast<int32_t>(place), *highest}, fault == 0.0F};
 }
 
 void bestTokens(const float* scores, int64_t count, int64_t most, std::vector<ScoredToken>& found) {

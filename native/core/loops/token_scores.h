@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 // What searches need of the logits of a row. -infinity marks tokens that are ruled out. Among equal
@@ -20,8 +21,11 @@ inline bool isBetter(const ScoredToken& a, const ScoredToken& b) {
 
 struct BestToken {
   ScoredToken best;
-  /// Whether all scores but those of -infinity are finite, and there is one.
+  /// Whether all scores but those of -infinity are finite.
   bool isFinite;
+
+  /// All tokens are ruled out, or no score is finite.
+  bool isNone() const { return !(best.score > -std::numeric_limits<float>::infinity()); }
 };
 
 BestToken bestToken(const float* scores, int64_t count);

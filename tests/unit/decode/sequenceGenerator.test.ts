@@ -333,6 +333,24 @@ describe('a search among known probabilities', () => {
     expect(found[0]?.ids).toEqual([]);
   });
 
+  test('the score is null unless it is computed', async () => {
+    expect((await search({ maxLength: 3 }))[0]?.score).toBeNull();
+    expect((await search({ maxLength: 3, sampling: true }))[0]?.score).toBeNull();
+    expect((await search({ maxLength: 3, scores: true }))[0]?.score).toBeCloseTo(
+      3 * logProbability(3),
+      5,
+    );
+  });
+
+  test('a target ends as it is where no token is left', async () => {
+    // After 3, 4, 5 and 6, each of which may occur once, only the end token is left, which is too early.
+    for (const options of [{}, { beam: 2 }, { sampling: true }]) {
+      const found = await search({ ...options, noRepeatNgram: 1, minLength: 6, maxLength: 9 });
+      expect(found[0]?.ended).toBe(false);
+      expect([...(found[0]?.ids ?? [])].sort()).toEqual([3, 4, 5, 6]);
+    }
+  });
+
   test('equal scores are in the order of ids', async () => {
     const even = modelOf([0.2, 0.2, 0.01, 0.2, 0.2, 0.19]);
     const [targets = []] = await new SequenceGenerator(even, { specialIds }).generate([source], {
@@ -368,7 +386,7 @@ describe('beam search finds what an exhaustive search finds', () => {
     extend([], 0);
     all.sort((a, b) => b.score - a.score);
     const [found = []] = await generator.generate([source], {
-      beam: 400,
+      beam: 256,
       nBest: 10,
       lengthPenalty: alpha,
       patience: Infinity,
@@ -406,6 +424,26 @@ describe('score', () => {
         4,
       );
     });
+    model.dispose();
+  });
+});
+
+describe('weights that are NaN', () => {
+  test.each([5, 700])('are an error in every search, with %d tokens', async (vocabulary) => {
+    const model = evalModel(vocabulary);
+    noGrad(() => model.generator.proj.weight.fill_(NaN));
+    const generator = new SequenceGenerator(model, { specialIds });
+    const source = [1, 3, 2];
+    for (const options of [{}, { beam: 3 }, { sampling: true }, { prefix: [3] }]) {
+      await expect(generator.generate([source], options)).rejects.toThrow(
+        'SequenceGenerator.generate: sources[0]: the probabilities of output token 1 are NaN',
+      );
+    }
+    await expect(generator.score([{ source, target: [3] }])).rejects.toThrow(
+      'SequenceGenerator.score: pairs[0]: the probabilities of output token 1 are NaN',
+    );
+    noGrad(() => model.encoder.norm?.parameters()[0]?.fill_(NaN));
+    await expect(generator.encode([source])).rejects.toThrow('states of source 0 are NaN');
     model.dispose();
   });
 });
@@ -534,7 +572,7 @@ describe('a generator', () => {
   });
 
   test.each<[string, GenerateOptions, string]>([
-    ['beam 0', { beam: 0 }, 'beam must be an integer at least 1, got 0'],
+    ['beam 0', { beam: 0 }, 'beam must be an integer from 1 to 256, got 0'],
     ['beam null', { beam: null as never }, 'beam must be an integer, got null'],
     [
       'more targets than the beam',
@@ -559,6 +597,13 @@ describe('a generator', () => {
       'temperature must be a finite number above 0',
     ],
     ['an unknown id', { suppress: [30] }, 'suppress[0] must be an integer from 0 to 29, got 30'],
+    ['beam 257', { beam: 257 }, 'beam must be an integer from 1 to 256, got 257'],
+    ['a prefix with eos', { prefix: [5, 2] }, 'prefix[1] must not be pad, bos or eos, got 2'],
+    [
+      'suppressing everything',
+      { suppress: Array.from({ length: 28 }, (_, id) => id + 2) },
+      'suppress leaves no token to generate',
+    ],
     ['a long prefix', { prefix: [3, 4, 5], maxLength: 2 }, 'the prefix of 3 tokens exceeds'],
     ['a ratio below 0', { maxLength: { ratio: -1 } }, 'maxLength.ratio must be a finite number'],
     ['a length without a ratio', { minLength: {} as never }, 'minLength.ratio must be a finite'],
