@@ -10,7 +10,7 @@ import type { Transformer } from '../nn/model/transformer.js';
 import { exchangePaths } from '../runtime/native/load.js';
 import { checkModel } from '../nn/model/checkModel.js';
 import { modelVocabSize } from '../nn/model/modelVocabulary.js';
-import { withoutValues } from '../nn/module/init.js';
+import { withoutValues } from '../nn/module/withoutValues.js';
 import type { LoadStateOptions } from '../nn/module/loadState.js';
 import { setTies } from '../nn/module/ties.js';
 import { checkObject, checkOptions, checkPath } from '../runtime/arguments.js';

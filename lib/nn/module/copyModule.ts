@@ -3,10 +3,10 @@ import { call, native } from '../../tensor/dispatch.js';
 import { empty } from '../../tensor/create.js';
 import { keep, tidy } from '../../tensor/scope.js';
 import { Tensor } from '../../tensor/tensor.js';
-import { hasValues } from './init.js';
 import type { Module } from './module.js';
 import { Buffer, Parameter } from './parameter.js';
 import { isModule, placesBelow, rememberAs } from './registration.js';
+import { hasValues } from './withoutValues.js';
 
 /** Implements `Module.clone`: a deep copy that preserves ties. */
 export function copyModule<M extends Module>(module: M): M {

@@ -8,35 +8,14 @@ import { noGrad } from '../../tensor/autograd.js';
 import { checkTensor, formatShape } from '../../tensor/check.js';
 import { call } from '../../tensor/dispatch.js';
 import type { Tensor } from '../../tensor/tensor.js';
-
-let drawsValues = true;
-
-/**
- * Runs `make` without drawing or copying weights: for modules whose weights are all loaded afterwards.
- * Their values are undefined until then.
- * @internal
- */
-export function withoutValues<T>(make: () => T): T {
-  const before = drawsValues;
-  drawsValues = false;
-  try {
-    return make();
-  } finally {
-    drawsValues = before;
-  }
-}
-
-/** False within {@link withoutValues}. @internal */
-export function hasValues(): boolean {
-  return drawsValues;
-}
+import { hasValues } from './withoutValues.js';
 
 /** Fills the tensor with uniform values in [low, high). Defaults: 0 and 1. */
 export function uniform_<T extends Tensor>(tensor: T, low = 0, high = 1): T {
   checkTensor('uniform_', 'tensor', tensor);
   checkNumber('uniform_', 'low', low);
   checkNumber('uniform_', 'high', high);
-  if (drawsValues) noGrad(() => void call('aten::uniform_', tensor, low, high));
+  if (hasValues()) noGrad(() => void call('aten::uniform_', tensor, low, high));
   return tensor;
 }
 
@@ -45,7 +24,7 @@ export function normal_<T extends Tensor>(tensor: T, mean = 0, std = 1): T {
   checkTensor('normal_', 'tensor', tensor);
   checkNumber('normal_', 'mean', mean);
   checkNumber('normal_', 'std', std);
-  if (drawsValues) noGrad(() => void call('aten::normal_', tensor, mean, std));
+  if (hasValues()) noGrad(() => void call('aten::normal_', tensor, mean, std));
   return tensor;
 }
 
