@@ -1,8 +1,9 @@
 /** Sample translations shown during training. */
-import { maxTextLength } from '../data/text.js';
-import { targetLimit } from '../decode/positionLimit.js';
 import { TextTooLongError } from '../decode/textTooLong.js';
 import type { Translator } from '../decode/translator.js';
+
+/** Twice the tokens of the text plus ten: bos and eos of the source count here. */
+const maxLength = { ratio: 2, plus: 6 };
 
 /** Maximum number of characters shown of a text. */
 const shown = 120;
@@ -22,9 +23,7 @@ export async function showSamples(
 ): Promise<void> {
   for (const text of texts) {
     try {
-      const tokens = text.length > maxTextLength ? [] : await translator.tokenizer.encode(text);
-      const maxLength = Math.min(2 * tokens.length + 10, targetLimit(translator.model));
-      const [output = ''] = await translator.translate([text], { maxLength, signal });
+      const output = await translator.translate(text, { maxLength, signal });
       say(`  ${shortened(text)} → ${shortened(output)}`);
     } catch (error) {
       if (signal?.aborted === true) return;

@@ -100,12 +100,6 @@ void freeGeneration(int64_t handle) { Generations::remove(handle); }
 /// [prepared models, generations] of the process.
 std::vector<int64_t> live() { return {Models::count(), Generations::count()}; }
 
-/// [bytes of weights that a step reads, longest source, longest target]
-std::vector<int64_t> describeModel(int64_t handle) {
-  const auto model = Models::get("describe", "model", handle);
-  return {model->stepBytes(), model->longestSource(), model->longestTarget()};
-}
-
 int64_t start(at::IntArrayRef handles, int64_t begin, int64_t end, at::IntArrayRef never,
               int64_t mostRows) {
   const char* const op = "start";
@@ -303,7 +297,6 @@ void defineDecodeOps(torch::Library& library) {
   define(library, "free_model(int model) -> ()", TORCH_FN(freeModel));
   define(library, "free_generation(int generation) -> ()", TORCH_FN(freeGeneration));
   define(library, "live() -> int[]", TORCH_FN(live));
-  define(library, "describe(int model) -> int[]", TORCH_FN(describeModel));
   define(library,
          "start(int[] models, int begin, int end, *, int[] never=[], int most_rows=32) -> int",
          TORCH_FN(start));

@@ -116,15 +116,14 @@ void Generation::dropCanceled() {
 
 void Generation::takeIn() {
   int64_t rows = 0;
-  for (const auto& active : active_) rows += active->search.mostRows();
+  for (const auto& active : active_) rows += active->search.options().mostRows();
   std::vector<Waiting> taken;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (waiting_.empty()) return;
     int64_t wanted = 0;
     for (const auto& one : waiting_) {
-      wanted +=
-          one.request.search.temperature > 0 ? one.request.search.nBest : one.request.search.beam;
+      wanted += one.request.search.mostRows();
       if (wanted > mostRows_) break;
     }
     const auto free = mostRows_ - rows;
@@ -134,7 +133,7 @@ void Generation::takeIn() {
     int64_t tokens = 0;
     while (!waiting_.empty()) {
       const auto& next = waiting_.front().request;
-      const auto needed = next.search.temperature > 0 ? next.search.nBest : next.search.beam;
+      const auto needed = next.search.mostRows();
       const auto length = std::ssize(next.source);
       // The first one is taken in any case: nobody else is in its way.
       const bool isFirst = active_.empty() && taken.empty();
@@ -233,9 +232,8 @@ void Generation::step(std::vector<GenerationEvent>& events) {
   auto* const logits = logitsOf(rows);
   const auto vocabulary = model().vocabulary;
   const auto count = std::ssize(rows);
-  at::parallel_for(
-      0, count, std::max<int64_t>(1, logitsForThreads / vocabulary),
-      [&](int64_t begin, int64_t end) {
+  forRanges(
+      count, std::max<int64_t>(1, logitsForThreads / vocabulary), [&](int64_t begin, int64_t end) {
         for (auto i = begin; i < end; ++i) {
           const auto& place = places[static_cast<size_t>(i)];
           auto& search = place.active->search;

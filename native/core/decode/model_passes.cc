@@ -75,8 +75,11 @@ void ModelPasses::feedForward(const PreparedFeedForward& layer, const float* inp
   layer.first.apply(input, rows, hidden, width,
                     activation == Activation::relu ? Then::relu : Then::store);
   if (activation == Activation::gelu) {
-    auto values = at::from_blob(hidden, {rows * width}, at::TensorOptions().dtype(at::kFloat));
-    at::gelu_(values);
+    forEachRow({rows, width}, [&](int64_t row) {
+      auto values =
+          at::from_blob(hidden + row * width, {width}, at::TensorOptions().dtype(at::kFloat));
+      at::gelu_(values);
+    });
   } else if (activation == Activation::swiglu) {
     auto* const gated = workspace_.reserve(gate, rows * width);
     layer.gate.apply(input, rows, gated, width, Then::store);

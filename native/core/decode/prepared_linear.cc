@@ -6,7 +6,6 @@
 #include <string>
 #include <type_traits>
 
-#include "core/loops/finish_rows.h"
 #include "core/product/kept_panels.h"
 #include "core/product/tiled_product.h"
 #include "core/support/check.h"
@@ -35,6 +34,8 @@ PreparedLinear::PreparedLinear(const at::Tensor& weight, const at::Tensor& bias,
                                WeightPrecision precision)
     : in_(weight.size(1)), out_(weight.size(0)), precision_(precision) {
   if (bias.defined()) bias_ = bias.clone();
+  addBias_ = EpilogueSteps<float>({.bias = bias_});
+  addBiasAndRelu_ = EpilogueSteps<float>({.bias = bias_, .relu = true});
   if (precision == WeightPrecision::int8 && int8Kernel() != nullptr) {
     int8_ = packInt8(*int8Kernel(), weight);
     return;
@@ -56,10 +57,9 @@ void PreparedLinear::applyTiled(const float* x, int64_t rows, float* y, int64_t 
   product.c = y;
   product.cStride = yStride;
   product.accumulates = then == Then::add;
-  const FinishedRows steps{bias(), then == Then::relu};
-  const auto finishTile = [&](const FinishedTile<float>& tile) { finishRows(tile, steps); };
-  const Finish<float> finish = finishTile;
-  if (!steps.isEmpty()) product.finish = &finish;
+  const bool isRelu = then == Then::relu;
+  const Finish<float> finish = isRelu ? addBiasAndRelu_ : addBias_;
+  if (isRelu || bias_.defined()) product.finish = &finish;
   if constexpr (std::is_same_v<W, float>) {
     multiplyTiled(*tileKernel<float>(), product);
   } else {
@@ -87,7 +87,8 @@ void PreparedLinear::applyPlain(const float* x, int64_t rows, float* y, int64_t 
 void PreparedLinear::apply(const float* x, int64_t rows, float* y, int64_t yStride,
                            Then then) const {
   if (int8_.panels.defined()) {
-    multiplyInt8(*int8Kernel(), int8_, x, rows, y, yStride, bias(), then == Then::relu,
+    const auto* const bias = bias_.defined() ? bias_.const_data_ptr<float>() : nullptr;
+    multiplyInt8(*int8Kernel(), int8_, x, rows, y, yStride, bias, then == Then::relu,
                  then == Then::add);
   } else if (!panels_.defined()) {
     applyPlain(x, rows, y, yStride, then);
@@ -96,13 +97,6 @@ void PreparedLinear::apply(const float* x, int64_t rows, float* y, int64_t yStri
   } else {
     applyTiled<float>(x, rows, y, yStride, then);
   }
-}
-
-int64_t PreparedLinear::bytes() const {
-  for (const auto& stored : {int8_.panels, panels_, weight_}) {
-    if (stored.defined()) return static_cast<int64_t>(stored.nbytes());
-  }
-  return 0;
 }
 
 }  // namespace torchformer::core

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "core/decode/weight_precision.h"
+#include "core/product/epilogue.h"
 #include "core/product/int8_product.h"
 
 // A linear layer whose weight is prepared once, for products of few rows in every decoding step.
@@ -30,16 +31,12 @@ class PreparedLinear {
   /// x [rows, in], y [rows, out], whose rows are `yStride` elements apart.
   void apply(const float* x, int64_t rows, float* y, int64_t yStride, Then then) const;
 
-  int64_t inFeatures() const { return in_; }
   int64_t outFeatures() const { return out_; }
-  /// Bytes that one pass over the weight reads.
-  int64_t bytes() const;
 
  private:
   template <typename W>
   void applyTiled(const float* x, int64_t rows, float* y, int64_t yStride, Then then) const;
   void applyPlain(const float* x, int64_t rows, float* y, int64_t yStride, Then then) const;
-  const float* bias() const { return bias_.defined() ? bias_.const_data_ptr<float>() : nullptr; }
 
   int64_t in_ = 0;
   int64_t out_ = 0;
@@ -48,6 +45,7 @@ class PreparedLinear {
   at::Tensor panels_;  // of the others: packed for our kernels, in `precision_`
   at::Tensor weight_;  // where the processor has no kernel: [out, in] in float32, rounded
   at::Tensor bias_;    // [out]; may be undefined
+  EpilogueSteps<float> addBias_{Epilogue()}, addBiasAndRelu_{Epilogue()};
 };
 
 }  // namespace torchformer::core

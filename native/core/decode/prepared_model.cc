@@ -199,15 +199,4 @@ int64_t PreparedModel::longest(const PreparedEmbedding& embedding) const {
   return length;
 }
 
-int64_t PreparedModel::stepBytes() const {
-  int64_t bytes = generator.bytes();
-  for (const auto& layer : decoder) {
-    const auto& ff = layer.feedForward;
-    bytes += layer.queryKeyValue.bytes() + layer.output.bytes() + layer.sourceQuery.bytes() +
-             layer.sourceOutput.bytes() + ff.first.bytes() + ff.second.bytes();
-    if (form.activation == Activation::swiglu) bytes += ff.gate.bytes();
-  }
-  return bytes;
-}
-
 }  // namespace torchformer::core

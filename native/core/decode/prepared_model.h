@@ -95,8 +95,6 @@ class PreparedModel {
   /// Tokens that the position tables allow; a very large number without tables.
   int64_t longestSource() const { return longest(source); }
   int64_t longestTarget() const { return longest(target); }
-  /// Bytes of weights that a decoding step reads.
-  int64_t stepBytes() const;
 
  private:
   int64_t longest(const PreparedEmbedding& embedding) const;

@@ -43,10 +43,6 @@ Search::Search(SearchOptions options, int32_t end, int64_t sourceLength)
   examined_.resize(live_.size());
 }
 
-int64_t Search::mostRows() const {
-  return options_.temperature > 0 ? options_.nBest : options_.beam;
-}
-
 void Search::restrict(const Hypothesis& hypothesis, float* logits, int64_t vocabulary) const {
   if (options_.repetitionPenalty != 1) {
     const auto penalty = static_cast<float>(options_.repetitionPenalty);

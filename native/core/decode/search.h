@@ -41,6 +41,9 @@ struct SearchOptions {
   bool wantsAttention = false;
   int64_t attentionLayer = -1;  // -1: the last
   int64_t attentionHead = -1;   // -1: the mean of all
+
+  /// The most hypotheses at a time.
+  int64_t mostRows() const { return temperature > 0 ? nBest : beam; }
 };
 
 /// An unfinished target.
@@ -70,9 +73,6 @@ class Search {
 
   /// The unfinished hypotheses; their logits are given in this order.
   std::vector<Hypothesis>& live() { return live_; }
-
-  /// The most hypotheses at a time.
-  int64_t mostRows() const;
 
   bool needsAttention() const { return options_.wantsAttention || options_.coveragePenalty > 0; }
 

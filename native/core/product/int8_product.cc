@@ -9,14 +9,15 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "core/loops/for_each_row.h"
 #include "core/loops/quantize_row.h"
+#include "core/product/panels.h"
 #include "core/product/processor.h"
+#include "core/product/tile_kernel.h"
 #include "core/support/check.h"
 #include "core/support/thread_team.h"
 
@@ -26,11 +27,6 @@ namespace {
 
 /// Input features that an instruction takes at once.
 constexpr int64_t group = 4;
-
-/// Number of multiplications below which a second thread costs more than it gains.
-constexpr int64_t workForThreads = 200'000;
-
-int64_t ceilDivide(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 /// Activations of a product, rounded.
 struct Rounded {
@@ -50,10 +46,9 @@ const Int8Kernel* int8Kernel() {
 #if defined(__x86_64__)
   static const Int8Kernel* const kernel = []() -> const Int8Kernel* {
     const auto processor = examineProcessor();
-    // TORCHFORMER_GEMM=avx2 is for this kernel too.
-    const char* const wish = std::getenv("TORCHFORMER_GEMM");
-    const bool wantsAvx2 = wish != nullptr && std::string_view(wish) == "avx2";
-    if (processor.hasVnni && !wantsAvx2) return &vnniInt8Kernel();
+    // As for float32, where TORCHFORMER_GEMM may say so.
+    const bool takesAvx2 = tileKernel<float>() == &avx2KernelFloat();
+    if (processor.hasVnni && !takesAvx2) return &vnniInt8Kernel();
     return processor.hasAvx2 ? &avx2Int8Kernel() : nullptr;
   }();
   return kernel;
@@ -149,7 +144,7 @@ void multiplyInt8(const Int8Kernel& kernel, const Int8Weight& weight, const floa
       const auto end = std::min(panelCount, first + neighbors);
       for (auto panel = first; panel < end;) {
         const auto left = end - panel;
-        const auto together = left >= 4 && widest >= 4 ? 4 : left >= 2 && widest >= 2 ? 2 : 1;
+        const auto together = panelsTogether(left, widest);
         multiplyPanels(panel, together);
         panel += together;
       }

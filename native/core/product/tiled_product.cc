@@ -16,6 +16,7 @@
 #include <new>
 #include <type_traits>
 
+#include "core/product/panels.h"
 #include "core/support/thread_team.h"
 
 namespace torchformer::core {
@@ -31,11 +32,6 @@ constexpr int64_t rowBlockBytes = 256 * 1024;
 
 /// Bytes of b that are packed at a time.
 constexpr int64_t packedBytes = 8 * 1024 * 1024;
-
-/// Number of multiplications below which a second thread costs more than it gains.
-constexpr int64_t workForThreads = 200'000;
-
-int64_t ceilDivide(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 /// The length of the sums of a product: a depth is cut into parts of almost equal size. A function
 /// of the depth alone, because it decides the bits.
@@ -191,7 +187,7 @@ class BlockMultiplier {
       if (product_.rowSums != nullptr && first == 0 && piece_.firstColumn == 0) sumRows(k, depth);
       for (int64_t panel = first; panel < end;) {
         const auto left = end - panel;
-        const auto together = left >= 4 && widest_ >= 4 ? 4 : left >= 2 && widest_ >= 2 ? 2 : 1;
+        const auto together = panelsTogether(left, widest_);
         multiplyPanels(k, depth, panel * kernel_.columns, together * kernel_.columns);
         panel += together;
       }
