@@ -57,6 +57,7 @@ declare namespace torchformer {
   type Buffer = esm.Buffer;
   type BufferForm = esm.BufferForm;
   type ByteSource = esm.ByteSource;
+  type CheckpointEvent = esm.CheckpointEvent;
   type ClipGradNormOptions = esm.ClipGradNormOptions;
   type CreateOptions = esm.CreateOptions;
   type CrossEntropyLoss = esm.CrossEntropyLoss;
@@ -82,6 +83,7 @@ declare namespace torchformer {
   type EncodePairsOptions = esm.EncodePairsOptions;
   type Encoder = esm.Encoder;
   type EncoderLayer = esm.EncoderLayer;
+  type EndEvent = esm.EndEvent;
   type EpochRecord = esm.EpochRecord;
   type EvaluateOptions = esm.EvaluateOptions;
   type Evaluation = esm.Evaluation;
@@ -192,6 +194,7 @@ declare namespace torchformer {
   type SGD = esm.SGD;
   type SGDSettings = esm.SGDSettings;
   type SafetensorsFile = esm.SafetensorsFile;
+  type SampleTranslation = esm.SampleTranslation;
   type Sampling = esm.Sampling;
   type SaveModelOptions = esm.SaveModelOptions;
   type Scalar = esm.Scalar;
@@ -220,9 +223,11 @@ declare namespace torchformer {
   type SpecialTokens = esm.SpecialTokens;
   type SplitOptions = esm.SplitOptions;
   type StackOptions = esm.StackOptions;
+  type StartEvent = esm.StartEvent;
   type StateDictError = esm.StateDictError;
   type StateSource = esm.StateSource;
   type StepDecoder = esm.StepDecoder;
+  type StepEvent = esm.StepEvent;
   type StepRecord = esm.StepRecord;
   type StreamOptions = esm.StreamOptions;
   type Sublayer = esm.Sublayer;
@@ -259,6 +264,8 @@ declare namespace torchformer {
   type TrainCharactersOptions = esm.TrainCharactersOptions;
   type Trainer = esm.Trainer;
   type TrainerOptions = esm.TrainerOptions;
+  type TrainingEvents = esm.TrainingEvents;
+  type TrainingListener = esm.TrainingListener;
   type TrainingOptimizer = esm.TrainingOptimizer;
   type TrainingReporter = esm.TrainingReporter;
   type Transformer = esm.Transformer;
@@ -276,6 +283,8 @@ declare namespace torchformer {
   type UniqueOptions = esm.UniqueOptions;
   type UniqueParts = esm.UniqueParts;
   type UpperOptions = esm.UpperOptions;
+  type ValidationBatchEvent = esm.ValidationBatchEvent;
+  type ValidationBatchRecord = esm.ValidationBatchRecord;
   type ValidationRecord = esm.ValidationRecord;
   type ValueOptions = esm.ValueOptions;
   type ValuesAndIndices = esm.ValuesAndIndices;

@@ -5,9 +5,20 @@ export {
   historyJson,
   type EpochRecord,
   type History,
+  type SampleTranslation,
   type StepRecord,
+  type ValidationBatchRecord,
   type ValidationRecord,
 } from './run/history.js';
+export type {
+  CheckpointEvent,
+  EndEvent,
+  StartEvent,
+  StepEvent,
+  TrainingEvents,
+  TrainingListener,
+  ValidationBatchEvent,
+} from './run/events.js';
 export { tokenLossSum, type TokenLossOptions } from './steps/tokenLoss.js';
 export { lossCurve, type LossCurveOptions } from './run/lossCurve.js';
 export { BestModel, TokenMean, type BestEpoch } from './metrics.js';

@@ -66,7 +66,12 @@ export class Trainer {
   /** The `optimizer` option, or the trainer's own Adam. */
   readonly optimizer: TrainingOptimizer;
   /** Losses so far, over all calls to {@link fit}. */
-  readonly history: History = { steps: [], validationBatches: [], epochs: [] };
+  readonly history: History = {
+    steps: [],
+    validationBatches: [],
+    validations: [],
+    epochs: [],
+  };
   readonly #options: TrainerOptions;
   readonly #parameters: Tensor[];
   /** Null if the optimizer keeps its own learning rate. */
@@ -80,6 +85,7 @@ export class Trainer {
   readonly #lossWatch: LossWatch;
   #epoch = 0;
   #step = 0;
+  readonly #start = performance.now();
   #fitting = false;
   /** Restores the modules' modes of the latest epoch; null before the first. */
   #restoreModes: (() => void) | null = null;
@@ -262,14 +268,23 @@ export class Trainer {
   }
 
   #record(
-    { lossSum, tokens, learningRate }: StepOutcome & { kind: 'taken' },
+    { lossSum, tokens, learningRate, gradientNorm }: StepOutcome & { kind: 'taken' },
     epoch: number,
     mean: TokenMean,
   ): void {
     this.#step++;
     mean.add(lossSum, tokens);
     const loss = lossSum / tokens;
-    this.history.steps.push({ step: this.#step, epoch, loss, tokens, learningRate });
+    const seconds = (performance.now() - this.#start) / 1000;
+    this.history.steps.push({
+      step: this.#step,
+      epoch,
+      loss,
+      tokens,
+      learningRate,
+      gradientNorm,
+      seconds,
+    });
     this.#warn(this.#lossWatch.step(loss));
   }
 

@@ -13,10 +13,14 @@ export interface StepRecord {
   readonly tokens: number;
   /** The learning rate of the step. */
   readonly learningRate: number;
+  /** Norm of all gradients together, before clipping. */
+  readonly gradientNorm: number;
+  /** Seconds of training up to the end of the step, over all parts of a run that was resumed. */
+  readonly seconds: number;
 }
 
-/** One validation batch. */
-export interface ValidationRecord {
+/** One batch of the validation data. */
+export interface ValidationBatchRecord {
   /** The epoch after which it was measured; counts from 1. */
   readonly epoch: number;
   /** Counts from 1 within the epoch. */
@@ -25,6 +29,47 @@ export interface ValidationRecord {
   readonly loss: number;
   /** Target tokens of the batch, excluding padding. */
   readonly tokens: number;
+}
+
+/** One pass over the validation data. */
+export interface ValidationRecord {
+  /** The run's step count when it was measured. */
+  readonly step: number;
+  /** The epoch in which it was measured; counts from 1. */
+  readonly epoch: number;
+  /** Mean over all target tokens, without label smoothing. */
+  readonly loss: number;
+  /** exp(loss): the number of equally likely words that the model hesitates between. */
+  readonly perplexity: number;
+  /** Fraction of the targets that have the highest score, given the correct words before. */
+  readonly accuracy: number;
+  /** Target tokens, excluding padding. */
+  readonly tokens: number;
+  /** BLEU of the translations, 0 to 100; null if none were made. */
+  readonly bleu: number | null;
+  /** chrF of the translations, 0 to 100; null if none were made. */
+  readonly chrf: number | null;
+  /** Duration. */
+  readonly seconds: number;
+  /** Whether this is the best validation so far. */
+  readonly best: boolean;
+  /** Translations of some of the texts. */
+  readonly samples: readonly SampleTranslation[];
+}
+
+/** A sample translation made at a validation. */
+export interface SampleTranslation {
+  readonly source: string;
+  readonly translation: string;
+  /** The expected translation; null if unknown. */
+  readonly reference: string | null;
+  /** Cross-attention, mean over the heads of the last layer; null if it was not computed. */
+  readonly attention: {
+    readonly sourceTokens: readonly string[];
+    readonly targetTokens: readonly string[];
+    /** `[target tokens][source tokens]`; each row sums to 1. */
+    readonly weights: readonly (readonly number[])[];
+  } | null;
 }
 
 /** One pass over the training data. */
@@ -58,7 +103,9 @@ export interface History {
   /** One record for each optimizer step taken. */
   readonly steps: StepRecord[];
   /** One record for each validation batch with target tokens. */
-  readonly validationBatches: ValidationRecord[];
+  readonly validationBatches: ValidationBatchRecord[];
+  /** One record for each complete validation. */
+  readonly validations: ValidationRecord[];
   /** One record for each complete epoch. */
   readonly epochs: EpochRecord[];
 }
@@ -81,7 +128,7 @@ export function historyJson(history: History): string {
 /** @throws TypeError if one of its lists is missing @internal */
 export function checkHistory(owner: string, value: unknown): asserts value is History {
   const history = checkObject(owner, 'history', value, 'the history of a Trainer');
-  for (const name of ['steps', 'validationBatches', 'epochs']) {
+  for (const name of ['steps', 'validationBatches', 'validations', 'epochs']) {
     checkArray(owner, `history.${name}`, history[name], 'an array');
   }
 }

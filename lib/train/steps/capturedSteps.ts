@@ -104,6 +104,11 @@ export class CapturedSteps implements Steps {
     return before;
   }
 
+  get lossScale(): null {
+    // Recorded steps do not scale the loss.
+    return null;
+  }
+
   async finish(): Promise<StepOutcome[]> {
     return this.#queued.finish();
   }

@@ -8,6 +8,16 @@ export class LossScale {
   value = 2 ** 16;
   #good = 0;
 
+  /** For a checkpoint. */
+  get state(): { readonly value: number; readonly good: number } {
+    return { value: this.value, good: this.#good };
+  }
+
+  set state({ value, good }: { readonly value: number; readonly good: number }) {
+    this.value = value;
+    this.#good = good;
+  }
+
   /** @returns whether a smaller scale can avoid the overflow */
   afterOverflow(): boolean {
     this.#good = 0;

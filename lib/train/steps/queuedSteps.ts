@@ -39,21 +39,21 @@ export class QueuedSteps implements Steps {
   readonly #settings: StepSettings & { readonly optimizer: Adam };
   readonly #stopsAtFault: boolean;
   /** Null if gradients have the range of float32. */
-  readonly #lossScale: LossScale | null;
+  readonly lossScale: LossScale | null;
   #pending: PendingStep | null = null;
 
   /** @param stopsAtFault whether no further step may be taken after one with a fault */
   constructor(settings: StepSettings & { readonly optimizer: Adam }, stopsAtFault: boolean) {
     this.#settings = settings;
     this.#stopsAtFault = stopsAtFault;
-    this.#lossScale = settings.dtype === 'float16' ? new LossScale() : null;
+    this.lossScale = settings.dtype === 'float16' ? new LossScale() : null;
   }
 
   async take(batches: readonly Batch[]): Promise<StepOutcome[]> {
     const { full, counts, tokens } = usable(batches);
     if (full.length === 0) return [...(await this.finish()), { kind: 'empty', ...counts }];
     const { optimizer, parameters, clip } = this.#settings;
-    const scale = this.#lossScale?.value ?? 1;
+    const scale = this.lossScale?.value ?? 1;
     optimizer.zeroGrad();
     const losses: Tensor[] = [];
     for (const batch of full) {
@@ -91,10 +91,10 @@ export class QueuedSteps implements Steps {
     const [lossSum, norm] = [(scaledMean / scale) * tokens, scaledNorm / scale];
     const fault = faultOf(lossSum, norm);
     if (fault === null) {
-      this.#lossScale?.afterGoodStep();
-      return [{ kind: 'taken', lossSum, tokens, learningRate, ...counts }];
+      this.lossScale?.afterGoodStep();
+      return [{ kind: 'taken', lossSum, tokens, learningRate, gradientNorm: norm, ...counts }];
     }
-    const isOverflow = Number.isFinite(lossSum) && this.#lossScale?.afterOverflow() === true;
+    const isOverflow = Number.isFinite(lossSum) && this.lossScale?.afterOverflow() === true;
     return [{ kind: 'skipped', fault, isOverflow, ...counts }];
   }
 

@@ -6,6 +6,7 @@ import type { Schedule } from '../../optim/schedule.js';
 import { checkNonNegative } from '../../runtime/arguments.js';
 import { autocast, type AutocastDType } from '../../tensor/autocast.js';
 import type { Tensor } from '../../tensor/tensor.js';
+import type { LossScale } from './lossScale.js';
 import { batchLoss } from './tokenLoss.js';
 import type { TrainingOptimizer } from '../trainerOptions.js';
 
@@ -18,6 +19,8 @@ export type StepOutcome = StepCounts &
         lossSum: number;
         tokens: number;
         learningRate: number;
+        /** Norm of all gradients together, before clipping. */
+        gradientNorm: number;
       }
     | {
         kind: 'skipped';
@@ -56,6 +59,8 @@ export interface Steps {
   take(batches: readonly Batch[]): Promise<StepOutcome[]>;
   /** Returns the remaining outcomes. */
   finish(): Promise<StepOutcome[]>;
+  /** The loss scale of float16 for a checkpoint; null if there is none. */
+  readonly lossScale: LossScale | null;
   /** Frees the tensors kept between steps. */
   dispose(): void;
 }
@@ -106,6 +111,7 @@ export function faultOf(lossSum: number, norm: number): string | null {
 
 /** Steps whose numbers are checked immediately, as on the CPU, where they are available. */
 export class ImmediateSteps implements Steps {
+  readonly lossScale = null;
   readonly #settings: StepSettings;
 
   constructor(settings: StepSettings) {
@@ -125,11 +131,12 @@ export class ImmediateSteps implements Steps {
       if (fault !== null) return [{ kind: 'skipped', fault, ...counts }];
       await loss.backwardAsync();
     }
-    const fault = faultOf(lossSum, clipGradNorm(parameters, clip));
+    const gradientNorm = clipGradNorm(parameters, clip);
+    const fault = faultOf(lossSum, gradientNorm);
     if (fault !== null) return [{ kind: 'skipped', fault, ...counts }];
     const learningRate = setRate(this.#settings);
     await optimizer.stepAsync();
-    return [{ kind: 'taken', lossSum, tokens, learningRate, ...counts }];
+    return [{ kind: 'taken', lossSum, tokens, learningRate, gradientNorm, ...counts }];
   }
 
   async finish(): Promise<StepOutcome[]> {

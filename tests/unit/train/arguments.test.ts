@@ -380,5 +380,5 @@ describe('the other functions of training', () => {
 });
 
 function emptyHistory() {
-  return { steps: [], validationBatches: [], epochs: [] as EpochRecord[] };
+  return { steps: [], validationBatches: [], validations: [], epochs: [] as EpochRecord[] };
 }

@@ -83,6 +83,7 @@ test('history.json keeps losses that JSON has no number for', () => {
   const text = historyJson({
     steps: [{ step: 1, epoch: 1, loss: NaN, tokens: 3, learningRate: 0.1 }],
     validationBatches: [{ epoch: 1, batch: 1, loss: Infinity, tokens: 3 }],
+    validations: [],
     epochs: [],
   });
   expect(JSON.parse(text)).toMatchObject({

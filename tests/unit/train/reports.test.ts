@@ -29,6 +29,7 @@ const historyOf = (losses: number[], epochs: EpochRecord[]): History => ({
     learningRate: 0.1,
   })),
   validationBatches: [],
+  validations: [],
   epochs,
 });
 
