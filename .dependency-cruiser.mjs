@@ -11,14 +11,15 @@ const importsFrom = {
   runtime: [],
   tensor: ['runtime'],
   nn: ['tensor', 'runtime'],
+  metrics: ['runtime'],
   optim: ['tensor', 'runtime'],
   data: ['nn', 'tensor', 'runtime'],
   io: ['nn', 'optim', 'data', 'tensor', 'runtime'],
   dialects: ['nn', 'tensor', 'runtime'],
   decode: ['nn', 'data', 'io', 'tensor', 'runtime'],
-  train: ['decode', 'nn', 'optim', 'data', 'io', 'tensor', 'runtime'],
+  train: ['decode', 'metrics', 'nn', 'optim', 'data', 'io', 'tensor', 'runtime'],
   serve: ['decode', 'nn', 'data', 'io', 'tensor', 'runtime'],
-  cli: ['serve', 'train', 'decode', 'nn', 'optim', 'data', 'io', 'tensor', 'runtime'],
+  cli: ['serve', 'train', 'decode', 'metrics', 'nn', 'optim', 'data', 'io', 'tensor', 'runtime'],
 };
 
 const folders = Object.keys(importsFrom).join('|');

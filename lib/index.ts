@@ -10,5 +10,6 @@ export * from './data/index.js';
 export * from './io/index.js';
 export * from './train/index.js';
 export * from './decode/index.js';
+export * from './metrics/index.js';
 export * from './runtime/index.js';
 export * from './dialects/index.js';
