@@ -10,5 +10,16 @@ export {
   type ParameterState,
   type Update as ParameterUpdate,
 } from './optimizer.js';
-export { constant, noam, type NoamOptions, type Schedule } from './schedule.js';
+export {
+  constant,
+  cosine,
+  inverseSquareRoot,
+  linearDecay,
+  noam,
+  warmup,
+  type DecayOptions,
+  type InverseSquareRootOptions,
+  type NoamOptions,
+  type Schedule,
+} from './schedule.js';
 export { SGD, type SGDSettings } from './sgd.js';

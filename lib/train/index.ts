@@ -30,4 +30,3 @@ export {
 } from './run/progress.js';
 export { Trainer } from './trainer.js';
 export type { FitOptions, FitResult, TrainerOptions, TrainingOptimizer } from './trainerOptions.js';
-export { warmup } from './warmup.js';

@@ -56,6 +56,29 @@ export interface TrainingRun {
   weights: string | null;
 }
 
+/** Losses with label smoothing; `key` is the prefix of its tensors. */
+export interface SmoothingCase {
+  key: string;
+  form: 'crossEntropy' | 'klDivergence';
+  smoothing: number;
+  dtype: FloatType;
+}
+
+/** The rates of a scheduler at each of the steps. */
+export interface ScheduleCase {
+  schedule: 'warmup' | 'inverseSquareRoot' | 'cosine' | 'linearDecay';
+  options: { learningRate: number; warmup?: number; steps?: number; min?: number };
+  rates: number[];
+}
+
+/** Steps of an optimizer with given gradients; settings under PyTorch's names. */
+export interface OptimizerRun {
+  key: string;
+  optimizer: 'AdamW' | 'Adafactor';
+  settings: Readonly<Record<string, number | number[]>>;
+  dtype: FloatType;
+}
+
 interface Index {
   torch: string;
   modules: ModuleCase[];
@@ -78,6 +101,9 @@ interface Index {
     validateBatches: number;
     runs: TrainingRun[];
   };
+  smoothing: { pad: number; cases: SmoothingCase[] };
+  schedules: { steps: number[]; cases: ScheduleCase[] };
+  optimizers: { steps: number; names: string[]; noDecay: string[]; runs: OptimizerRun[] };
   greedy: {
     options: Options;
     pad: number;

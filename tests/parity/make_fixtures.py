@@ -40,9 +40,12 @@ import bfloat16_cases
 import initial_cases
 import model_cases
 import module_cases
+import optimizer_cases
 import option_cases
+import schedule_cases
 import seed000_cases
 import seed002_cases
+import smoothing_cases
 import training_cases
 from exact_recorder import ExactRecorder
 from recorder import Recorder
@@ -80,6 +83,10 @@ def make(folder, committed=None):
     index["makeModel"], files["makeModel"] = model_cases.initial_model()
     index["training"], files["training"] = training_cases.training_runs()
     index["greedy"], files["greedy"] = training_cases.greedy_answers()
+
+    index["smoothing"], files["smoothing"] = smoothing_cases.smoothed_losses()
+    index["schedules"] = schedule_cases.schedules()
+    index["optimizers"], files["optimizers"] = optimizer_cases.optimizer_runs()
 
     folder.mkdir(exist_ok=True)
     for name, tensors in files.items():

@@ -3,14 +3,18 @@ import {
   Adam,
   clipGradNorm,
   constant,
+  cosine,
+  inverseSquareRoot,
+  linearDecay,
   memory,
   noam,
   ones,
   Parameter,
   tensor,
+  warmup,
   zeros,
 } from 'torchformer';
-import type { NoamOptions, Tensor } from 'torchformer';
+import type { DecayOptions, NoamOptions, Tensor } from 'torchformer';
 import { numbers } from '../../support/numbers.js';
 
 describe('noam', () => {
@@ -56,6 +60,70 @@ describe('constant', () => {
   it('is the same at every step', () => {
     expect([0, 1, 1000].map(constant(3e-4))).toEqual([3e-4, 3e-4, 3e-4]);
     expect(() => constant(NaN)).toThrow(RangeError);
+  });
+});
+
+describe('warmup', () => {
+  it('grows in a straight line to the rate and stays there', () => {
+    const schedule = warmup(0.004, 4);
+    expect([1, 2, 3, 4, 5, 100].map(schedule)).toEqual([0.001, 0.002, 0.003, 0.004, 0.004, 0.004]);
+  });
+
+  it('of no steps is a constant rate', () => {
+    expect([1, 2].map(warmup(0.1, 0))).toEqual([0.1, 0.1]);
+  });
+
+  it('refuses rates and steps that make no sense', () => {
+    expect(() => warmup(0, 1)).toThrow(/rate must be a finite number above 0, got 0/);
+    expect(() => warmup(Infinity, 1)).toThrow(RangeError);
+    expect(() => warmup(0.1, 1.5)).toThrow(RangeError);
+  });
+});
+
+describe('inverseSquareRoot', () => {
+  it('grows to the rate, then halves each time the steps are fourfold', () => {
+    const rate = inverseSquareRoot({ learningRate: 0.8, warmup: 4 });
+    expect([0, 1, 2, 4, 16, 64].map(rate)).toEqual([0, 0.2, 0.4, 0.8, 0.4, 0.2]);
+  });
+
+  it('is noam with another highest rate', () => {
+    const paper = noam({ dModel: 512, warmup: 4000 });
+    const rate = inverseSquareRoot({ learningRate: paper(4000) });
+    for (const step of [1, 100, 4000, 4001, 50_000]) {
+      expect(rate(step) / paper(step)).toBeCloseTo(1, 12);
+    }
+  });
+
+  it('refuses a warmup of 0, which would leave no rate to fall from', () => {
+    expect(() => inverseSquareRoot({ learningRate: 1, warmup: 0 })).toThrow(/warmup.*at least 1/);
+  });
+});
+
+describe.each([
+  // Halfway between step 2 and step 6 is half the rate; a quarter of the way is (1 + √½) / 2 of it.
+  ['cosine', cosine, (1 + Math.SQRT1_2) / 2],
+  ['linearDecay', linearDecay, 3 / 4],
+] as const)('%s', (_, decay, quarter) => {
+  it('grows to the rate and falls to 0 at the last step', () => {
+    const rate = decay({ learningRate: 8, warmup: 2, steps: 6 });
+    [0, 4, 8, 8 * quarter, 4, 8 * (1 - quarter), 0, 0].forEach((expected, step) => {
+      expect(rate(step)).toBeCloseTo(expected, 12);
+    });
+  });
+
+  it('falls to min and stays there, for further steps too', () => {
+    const rate = decay({ learningRate: 8, steps: 4, min: 2 });
+    expect(rate(0)).toBe(8);
+    expect(rate(2)).toBeCloseTo(5, 12);
+    expect([4, 5, 1000].map(rate)).toEqual([2, 2, 2]);
+  });
+
+  it('refuses ends before the warmup, a min above the rate, and unknown settings', () => {
+    const make = (options: object) => () => decay(options as DecayOptions);
+    expect(make({ learningRate: 1, warmup: 5, steps: 5 })).toThrow(/steps.*at least 6, got 5/);
+    expect(make({ learningRate: 1, steps: 5, min: 2 })).toThrow(/min must be at most learningRate/);
+    expect(make({ learningRate: 1 })).toThrow(/steps must be/);
+    expect(make({ learningRate: 1, steps: 5, end: 1 })).toThrow(/"end"; valid options/);
   });
 });
 

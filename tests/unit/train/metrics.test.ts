@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { BestModel, historyJson, TokenMean, warmup } from 'torchformer';
+import { BestModel, historyJson, TokenMean } from 'torchformer';
 
 describe('the loss of an epoch is the mean over its tokens', () => {
   test('9 tokens at 1.0 and 1 token at 3.0 give 1.2, not the mean of the batches', () => {
@@ -59,23 +59,6 @@ describe('the best model', () => {
     expect(best.consider(5, 0.6)).toBe(false);
     expect(best.consider(6, 0.4)).toBe(true);
     expect(best.best).toEqual({ epoch: 6, loss: 0.4 });
-  });
-});
-
-describe('warmup', () => {
-  test('grows in a straight line to the rate and stays there', () => {
-    const schedule = warmup(0.004, 4);
-    expect([1, 2, 3, 4, 5, 100].map(schedule)).toEqual([0.001, 0.002, 0.003, 0.004, 0.004, 0.004]);
-  });
-
-  test('of no steps is a constant rate', () => {
-    expect([1, 2].map(warmup(0.1, 0))).toEqual([0.1, 0.1]);
-  });
-
-  test('refuses rates and steps that make no sense', () => {
-    expect(() => warmup(0, 1)).toThrow(/rate must be a finite number above 0, got 0/);
-    expect(() => warmup(Infinity, 1)).toThrow(RangeError);
-    expect(() => warmup(0.1, 1.5)).toThrow(RangeError);
   });
 });
 
