@@ -24,6 +24,7 @@ export {
   type LinearCrossEntropy,
   type LinearCrossEntropyOptions,
 } from './loss/linearCrossEntropy.js';
+export type { LabelSmoothingOptions, SmoothingForm } from './loss/labelSmoothing.js';
 export {
   StateDictError,
   type LoadStateOptions,

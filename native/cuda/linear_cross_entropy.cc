@@ -17,6 +17,7 @@
 #include <tuple>
 
 #include "core/product/product.h"
+#include "core/support/label_smoothing.h"
 #include "core/support/precision.h"
 #include "linear_cross_entropy_kernel.h"
 #include "tensors.h"
@@ -95,8 +96,9 @@ struct Types {
 };
 
 Six pass(const at::Tensor& input, const at::Tensor& weight, const OptionalTensor& bias,
-         const at::Tensor& target, int64_t ignoreIndex, double labelSmoothing, double scale,
-         int64_t products, bool wantsInput, bool wantsWeight, bool wantsBias) {
+         const at::Tensor& target, int64_t ignoreIndex, double labelSmoothing,
+         int64_t smoothingForm, double scale, int64_t products, bool wantsInput, bool wantsWeight,
+         bool wantsBias) {
   const c10::DeviceGuard guard(input.device());
   const Types types(input, static_cast<Products>(products));
   const bool isNarrow = types.factors != types.logits;
@@ -107,6 +109,8 @@ Six pass(const at::Tensor& input, const at::Tensor& weight, const OptionalTensor
   const bool wantsAny = wantsInput || wantsWeight || wantsBias;
   const auto rows = input.size(0);
   const auto classes = weight.size(0);
+  const core::SmoothedTarget smoothed(static_cast<core::SmoothingForm>(smoothingForm),
+                                      labelSmoothing, classes, ignoreIndex);
   const auto options = input.options().dtype(types.logits);
   const auto tokenLosses = at::empty({rows}, options);
   const auto correct = at::empty({rows}, options.dtype(at::kBool));
@@ -146,7 +150,7 @@ Six pass(const at::Tensor& input, const at::Tensor& weight, const OptionalTensor
                           dataOf(biases), targets.const_data_ptr<int64_t>() + start,
                           mutableDataOf(tokenLosses.narrow(0, start, count)),
                           correct.mutable_data_ptr<bool>() + start, mutableDataOf(slopes), count,
-                          classes, stride, ignoreIndex, labelSmoothing, slopeScale},
+                          classes, stride, ignoreIndex, smoothed, slopeScale},
                          currentStream(input.device())));
     if (!wantsAny) continue;
     const auto slopesHere = slopes.narrow(0, 0, count);

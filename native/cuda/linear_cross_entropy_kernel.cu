@@ -72,7 +72,7 @@ struct LossRows {
   int64_t classes;
   int64_t stride;
   int64_t ignoreIndex;
-  C smoothing;
+  core::RowTarget<C> smoothed;
   C scale;
 
   TF_DEVICE C logit(const Vector<C, width>& values, int64_t start, int i) const {
@@ -114,15 +114,19 @@ __global__ void lossOfRows(LossRows<C, Gradient> all) {
   const C highest = Block::reduced(seen.highest, Highest{});
   // If it is infinite, the differences from it are NaN.
   const C total = Block::sum(seen.exponentialsBelow(highest)) + (highest - highest);
-  const C meanLogit = Block::sum(seen.sum) / static_cast<C>(all.classes);
+  const C logitSum = Block::sum(seen.sum);
   const int64_t first = Block::reduced(seen.highest == highest ? seen.first : nowhere, Least{});
   if (threadIdx.x == 0) {
     const C bias = all.bias == nullptr ? C(0) : all.bias[target];
     const C logSum = log(total);
-    const C smoothed =
-        all.smoothing > C(0) ? all.smoothing * (logSum - (meanLogit - highest)) : C(0);
-    all.losses[row] =
-        (C(1) - all.smoothing) * (logSum - (logits[target] + bias - highest)) + smoothed;
+    C sum = logitSum;
+    if (all.smoothed.excluded >= 0) {
+      const int64_t excluded = all.smoothed.excluded;
+      sum -= logits[excluded] + (all.bias == nullptr ? C(0) : all.bias[excluded]);
+    }
+    // The mean first: the highest times the number of classes would lose digits.
+    const C mean = sum / all.smoothed.sharers - highest;
+    all.losses[row] = all.smoothed.loss(logSum, logits[target] + bias - highest, mean);
     all.correct[row] = first == target;
   }
   if (gradient == nullptr) return;
@@ -130,8 +134,8 @@ __global__ void lossOfRows(LossRows<C, Gradient> all) {
   __syncthreads();
 
   const C factor = all.scale / total;
-  const C everywhere = all.scale * all.smoothing / static_cast<C>(all.classes);
-  const C atTarget = all.scale * (C(1) - all.smoothing);
+  const C everywhere = all.scale * all.smoothed.everywhere;
+  const C atTarget = all.scale * all.smoothed.extra;
   for (int64_t start = begin; start < all.stride; start += step) {
     const auto values = loaded<width>(logits + start);
     Vector<Gradient, width> out;
@@ -142,6 +146,7 @@ __global__ void lossOfRows(LossRows<C, Gradient> all) {
       if (column < all.classes) {
         slope = exp(all.logit(values, start, i) - highest) * factor - everywhere;
         if (column == target) slope -= atTarget;
+        if (column == all.smoothed.excluded) slope += everywhere;
       }
       out.values[i] = narrowed<Gradient>(slope);
     }
@@ -160,7 +165,7 @@ LaunchError launch(const LossRowsArguments& a, void* stream) {
                                   a.classes,
                                   a.stride,
                                   a.ignoreIndex,
-                                  static_cast<C>(a.labelSmoothing),
+                                  core::RowTarget<C>(a.smoothed),
                                   static_cast<C>(a.scale)};
   TF_LAUNCH((lossOfRows<C, Gradient>), dim3(static_cast<unsigned>(a.rows)), dim3(threads), stream,
             all);

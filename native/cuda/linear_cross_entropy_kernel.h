@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "core/support/label_smoothing.h"
 #include "element.h"
 
 namespace torchformer::cuda {
@@ -20,7 +21,7 @@ struct LossRowsArguments {
   int64_t classes;
   int64_t stride;  // a multiple of 4
   int64_t ignoreIndex;
-  double labelSmoothing;
+  core::SmoothedTarget smoothed;
   double scale;
 };
 

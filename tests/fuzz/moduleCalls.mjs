@@ -161,13 +161,23 @@ const functions = {
   crossEntropy: (r) => [
     tensor(r, [4, vocabulary], 'float32'),
     ids(r, [4], vocabulary),
-    { ignoreIndex: 0, reduction: r.pick(['sum', 'mean', 'none']) },
+    {
+      ignoreIndex: 0,
+      reduction: r.pick(['sum', 'mean', 'none']),
+      labelSmoothing: r.pick([0, 0.1]),
+      smoothingForm: r.pick(['crossEntropy', 'klDivergence']),
+    },
   ],
   linearCrossEntropy: (r) => [
     tensor(r, [4, width], 'float32'),
     new tf.Linear(width, vocabulary),
     ids(r, [4], vocabulary),
-    { ignoreIndex: 0, labelSmoothing: 0.1, scale: 1 },
+    {
+      ignoreIndex: 0,
+      labelSmoothing: 0.1,
+      smoothingForm: r.pick(['crossEntropy', 'klDivergence']),
+      scale: 1,
+    },
   ],
   makeModel: (r) => [
     r.chance(70) ? vocabulary : { src: 5, tgt: 6 },

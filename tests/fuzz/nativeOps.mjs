@@ -123,7 +123,10 @@ function linearCrossEntropy(r) {
     r.pick([-100, 0, 1, -1, 2 ** 40]),
     r.pick([0, 0.1, 1, 2, NaN]),
     r.pick([1, 0.5, 0, Infinity]),
-    { products: r.pick(['own', 'bfloat16']) },
+    {
+      products: r.pick(['own', 'bfloat16']),
+      smoothing_form: r.pick(['cross_entropy', 'kl_divergence', 'kl_divergence', 'sum']),
+    },
   ];
 }
 

@@ -13,6 +13,7 @@ TYPES = [(torch.float32, torch.float32), (torch.float64, torch.float64), (torch.
 # rows, features, classes; one chunk and several, a multiple of 64 classes and others
 SIZES = [(5, 3, 7), (9, 8, 64), (40, 4, 101), (3, 5, 2500), (0, 3, 5), (2, 2, 1)]
 OWN, BFLOAT16, BFLOAT16_RESULTS = 0, 1, 2
+CROSS_ENTROPY, KL_DIVERGENCE = 0, 1
 IGNORED = 2
 
 
@@ -27,13 +28,14 @@ def arguments(types, size, change=None):
     return x, weight, bias, target
 
 
-def add(name, tensors, smoothing=0.0, products=OWN, narrow=False):
+def add(name, tensors, smoothing=0.0, products=OWN, narrow=False, form=CROSS_ENTROPY):
     # Slopes of logits are rounded before they are multiplied, on the CPU only with `products`.
     tolerance = 2 ** -7 if narrow else None
     x, weight, bias, target = tensors
 
     def run(bias, *wanted):
-        return device_ops.linear_cross_entropy(x, weight, bias, target, IGNORED, smoothing, 0.25, products, *wanted)
+        return device_ops.linear_cross_entropy(x, weight, bias, target, IGNORED, smoothing, form, 0.25,
+                                               products, *wanted)
 
     case(f"loss and gradients {name}", lambda: run(bias, True, True, True), tolerance)
     case(f"loss without bias {name}", lambda: run(None, True, True, False)[:5], tolerance)
@@ -46,6 +48,11 @@ def add(name, tensors, smoothing=0.0, products=OWN, narrow=False):
 for types, size, smoothing in itertools.product(TYPES, SIZES, (0.0, 0.1)):
     add(f"{types[0]} by {types[1]}, {size}, smoothing {smoothing}", arguments(types, size), smoothing,
         narrow=types[0] in HALF)
+for types, size in itertools.product(TYPES, SIZES):
+    # The op refuses fewer classes.
+    if size[2] >= 3:
+        add(f"{types[0]} by {types[1]}, {size}, divergence", arguments(types, size), 0.1, narrow=types[0] in HALF,
+            form=KL_DIVERGENCE)
 for size in SIZES:
     for products in (BFLOAT16, BFLOAT16_RESULTS):
         add(f"rounded products {products}, {size}", arguments(TYPES[0], size), 0.1, products, narrow=True)
@@ -75,7 +82,7 @@ for change in (equal_scores, with_a_nan, with_an_infinity, with_closed_classes):
 def add_wrong_targets():
     x, weight, bias, _ = arguments(TYPES[0], (4, 3, 7))
     run = lambda target: device_ops.linear_cross_entropy(  # noqa: E731
-        x, weight, bias, torch.tensor(target), IGNORED, 0.1, 1.0, OWN, True, True, True)
+        x, weight, bias, torch.tensor(target), IGNORED, 0.1, CROSS_ENTROPY, 1.0, OWN, True, True, True)
     _, losses, correct, grad_input, grad_weight, grad_bias = run([1, IGNORED, IGNORED, 5])
     nan = float("nan")
     expect("a target that is no class gives NaN and has no part in the gradients",

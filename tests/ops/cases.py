@@ -226,6 +226,16 @@ def linear_cross_entropy_cases():
                 ),
                 [target],
             )
+        for ignored in (0, -100):
+            yield Case(
+                "linear_cross_entropy",
+                f"{rows} rows, {classes} classes, divergence, ignored {ignored}",
+                [x, w, b],
+                lambda f, x, w, b, t, i=ignored: f(
+                    x, w, b, t, i, 0.1, 0.25, smoothing_form="kl_divergence"
+                ),
+                [target],
+            )
         yield Case(
             "linear_cross_entropy",
             f"{rows} rows, {classes} classes, bfloat16 products",

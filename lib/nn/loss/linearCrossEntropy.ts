@@ -3,7 +3,6 @@ import {
   checkInstance,
   checkInteger,
   checkOptions,
-  checkProbability,
   orDefault,
 } from '../../runtime/arguments.js';
 import { checkTensor, formatShape } from '../../tensor/check.js';
@@ -14,13 +13,17 @@ import type { Tensor } from '../../tensor/tensor.js';
 import { checkFeatures, checkIds, checkSameDevice } from '../check.js';
 import { checkIdRange, isKnownToFit } from '../idRange.js';
 import { Linear } from '../layers/linear.js';
+import {
+  checkedSmoothing,
+  divergenceTarget,
+  smoothingNames,
+  type LabelSmoothingOptions,
+} from './labelSmoothing.js';
 
 /** Options of {@link linearCrossEntropy}. */
-export interface LinearCrossEntropyOptions {
+export interface LinearCrossEntropyOptions extends LabelSmoothingOptions {
   /** targets with this id are ignored, usually the padding id; default null: none */
   ignoreIndex?: number | null;
-  /** fraction of the target distributed over all classes; default 0; paper: 0.1 (section 5.4) */
-  labelSmoothing?: number;
   /** factor of the sum, for example 1 / tokens; default 1 */
   scale?: number;
 }
@@ -53,16 +56,12 @@ export function linearCrossEntropy(
   options: LinearCrossEntropyOptions = {},
 ): LinearCrossEntropy {
   const owner = 'linearCrossEntropy';
-  checkOptions(owner, options, ['ignoreIndex', 'labelSmoothing', 'scale']);
+  checkOptions(owner, options, ['ignoreIndex', ...smoothingNames, 'scale']);
   const ignoreIndex = options.ignoreIndex ?? null;
   if (ignoreIndex !== null) {
     checkInteger(owner, 'ignoreIndex', ignoreIndex, Number.MIN_SAFE_INTEGER);
   }
-  const labelSmoothing = checkProbability(
-    owner,
-    'labelSmoothing',
-    orDefault(options.labelSmoothing, 0),
-  );
+  const { labelSmoothing, smoothingForm } = checkedSmoothing(owner, options);
   const scale = checkFiniteNumber(owner, 'scale', orDefault(options.scale, 1));
   checkInstance(owner, 'linear', linear, Linear, 'model.generator.proj');
   if (linear.forward !== Linear.prototype.forward) {
@@ -71,6 +70,9 @@ export function linearCrossEntropy(
         'use crossEntropy(linear.forward(input), targets)',
     );
   }
+  const isDivergence = smoothingForm === 'klDivergence';
+  // Checks that the classes are enough.
+  if (isDivergence) divergenceTarget(owner, labelSmoothing, linear.outFeatures, ignoreIndex);
   checkTensor(owner, 'input', input);
   checkFeatures(owner, 'input', input, linear.inFeatures, linear.weight);
   checkIds(owner, 'targets', targets);
@@ -98,7 +100,10 @@ export function linearCrossEntropy(
       ignoreIndex ?? -1,
       labelSmoothing,
       scale,
-      { products: currentProducts(linear.weight) },
+      {
+        products: currentProducts(linear.weight),
+        ...(isDivergence ? { smoothing_form: 'kl_divergence' } : {}),
+      },
     ) as Tensor[];
   }) as [Tensor, Tensor, Tensor];
   return { loss, tokenLosses, correct };

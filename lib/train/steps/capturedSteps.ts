@@ -18,7 +18,14 @@ import type { Tensor } from '../../tensor/tensor.js';
 import { judged, QueuedSteps } from './queuedSteps.js';
 import { BucketInputs, bucketOf } from './stepBuckets.js';
 import { packedLoss } from './tokenLoss.js';
-import { setRate, usable, type StepOutcome, type Steps, type StepSettings } from './steps.js';
+import {
+  setRate,
+  smoothingOf,
+  usable,
+  type StepOutcome,
+  type Steps,
+  type StepSettings,
+} from './steps.js';
 
 /** Maximum number of seeds that one step can draw: one for each dropout of the model. */
 const mostSeeds = 4096;
@@ -165,7 +172,7 @@ export class CapturedSteps implements Steps {
     const { model, optimizer, parameters, pad, dtype, clip } = this.#settings;
     optimizer.zeroGrad();
     const loss = autocast(dtype, () => {
-      return packedLoss(model, inputs, { ignoreIndex: pad }).mul(this.#inverseTokens);
+      return packedLoss(model, inputs, pad, smoothingOf(this.#settings)).mul(this.#inverseTokens);
     });
     loss.backward();
     const { numbers: found, ...scaling } = judged([loss.detach()], parameters, clip, 1);

@@ -1,5 +1,6 @@
 /** One optimizer step on one or more batches, and its outcome. */
 import type { Batch } from '../../data/batching/batch.js';
+import type { LabelSmoothingOptions } from '../../nn/loss/labelSmoothing.js';
 import type { Transformer } from '../../nn/model/transformer.js';
 import { clipGradNorm } from '../../optim/clipGradNorm.js';
 import type { Schedule } from '../../optim/schedule.js';
@@ -38,7 +39,7 @@ export interface StepCounts {
 }
 
 /** Settings shared by all steps of a training run. */
-export interface StepSettings {
+export interface StepSettings extends Readonly<LabelSmoothingOptions> {
   readonly model: Transformer;
   readonly optimizer: TrainingOptimizer;
   readonly parameters: readonly Tensor[];
@@ -79,15 +80,26 @@ export function usable(batches: readonly Batch[]): {
   };
 }
 
+/** The label smoothing of the steps. */
+export function smoothingOf({
+  labelSmoothing = 0,
+  smoothingForm = 'crossEntropy',
+}: StepSettings): Required<LabelSmoothingOptions> {
+  return { labelSmoothing, smoothingForm };
+}
+
 /** The share of a batch in the loss of a step over `tokens` tokens, times `lossScale`. */
 export function lossOf(
-  { model, pad, packs, dtype }: StepSettings,
+  settings: StepSettings,
   batch: Batch,
   tokens: number,
   lossScale = 1,
 ): Tensor {
-  const settings = { pad, scale: lossScale / tokens, packs: packs() };
-  return autocast(dtype, () => batchLoss(model, batch, settings));
+  const { model, pad, packs, dtype } = settings;
+  const scale = lossScale / tokens;
+  return autocast(dtype, () =>
+    batchLoss(model, batch, { pad, scale, packs: packs(), ...smoothingOf(settings) }),
+  );
 }
 
 /**

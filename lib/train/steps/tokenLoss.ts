@@ -4,11 +4,13 @@ import type { PackedBatch } from '../../data/batching/packedBatch.js';
 import { checkModel } from '../../nn/model/checkModel.js';
 import { Generator } from '../../nn/model/generator.js';
 import { Linear } from '../../nn/layers/linear.js';
-import {
-  linearCrossEntropy,
-  type LinearCrossEntropyOptions,
-} from '../../nn/loss/linearCrossEntropy.js';
+import { linearCrossEntropy } from '../../nn/loss/linearCrossEntropy.js';
 import { crossEntropy } from '../../nn/loss/crossEntropy.js';
+import {
+  checkedSmoothing,
+  smoothingNames,
+  type LabelSmoothingOptions,
+} from '../../nn/loss/labelSmoothing.js';
 import { movedIds } from '../../nn/idRange.js';
 import { isPackable, type Transformer } from '../../nn/model/transformer.js';
 import {
@@ -25,7 +27,7 @@ import type { Tensor } from '../../tensor/tensor.js';
 import { checkBatch, checkBatchIds } from './checkBatch.js';
 
 /** Options of {@link tokenLossSum}. */
-export interface TokenLossOptions {
+export interface TokenLossOptions extends LabelSmoothingOptions {
   /**
    * Factor applied to the sum before gradients are computed: 1 / tokens gives the mean for less work
    * than a division afterwards. Default 1.
@@ -38,7 +40,7 @@ export interface TokenLossOptions {
  * mean. Padding is ignored: a batch from `makeBatch` or `batches` runs without it through a model of
  * this package's modules (`Transformer.forwardPacked`); otherwise its rows are removed before the
  * generator, which is the widest layer. Either way the result equals that of a loss that ignores the
- * pad id, at a fraction of the work.
+ * pad id, at a fraction of the work. With `labelSmoothing`, the loss is that of the smoothed targets.
  *
  * @param batch ids and masks `[B, S]`, `[B, T]`, `[B, 1, S]`, `[B, T, T]`, on the model's device or on
  *   the CPU, from where they are moved without waiting
@@ -57,13 +59,14 @@ export function tokenLossSum(
   checkModel('tokenLossSum', model);
   checkBatch('tokenLossSum', 'batch', batch);
   checkInteger('tokenLossSum', 'pad', pad, 0);
-  checkOptions('tokenLossSum', options, ['scale']);
+  checkOptions('tokenLossSum', options, ['scale', ...smoothingNames]);
   const scale = checkFiniteNumber('tokenLossSum', 'scale', orDefault(options.scale, 1));
-  return batchLoss(model, batch, { pad, scale, packs: isPackable(model) });
+  const smoothing = checkedSmoothing('tokenLossSum', options);
+  return batchLoss(model, batch, { pad, scale, packs: isPackable(model), ...smoothing });
 }
 
 /** Settings of {@link batchLoss}. */
-export interface BatchLossSettings {
+export interface BatchLossSettings extends LabelSmoothingOptions {
   /** The id that is not a target. */
   readonly pad: number;
   /** Factor of the sum. */
@@ -76,16 +79,12 @@ export interface BatchLossSettings {
  * {@link tokenLossSum} for a model and a batch already checked, except for the range of the ids.
  * @throws RangeError naming the pair and the position of an id outside the vocabulary
  */
-export function batchLoss(
-  model: Transformer,
-  batch: Batch,
-  { pad, scale, packs }: BatchLossSettings,
-): Tensor {
+export function batchLoss(model: Transformer, batch: Batch, settings: BatchLossSettings): Tensor {
   try {
-    return uncheckedLoss(model, batch, { pad, scale, packs });
+    return uncheckedLoss(model, batch, settings);
   } catch (error) {
     // A module knows at most the position of an id in its own input.
-    if (error instanceof RangeError) checkBatchIds('tokenLossSum', model, batch, pad);
+    if (error instanceof RangeError) checkBatchIds('tokenLossSum', model, batch, settings.pad);
     throw error;
   }
 }
@@ -93,7 +92,7 @@ export function batchLoss(
 function uncheckedLoss(
   model: Transformer,
   batch: Batch,
-  { pad, scale, packs }: BatchLossSettings,
+  { pad, packs, ...options }: BatchLossSettings,
 ): Tensor {
   // Read once: the getter checks the batch's tensors each time.
   const packed = packs ? batch.packed : undefined;
@@ -102,7 +101,7 @@ function uncheckedLoss(
     // Values are checked on the batch's device, usually the CPU.
     const targets = packed?.tgtY ?? batch.tgtY.flatten();
     const rows = targetRows(targets, pad, batch.ntokens);
-    if (packed !== undefined) return packedLoss(model, movedPacked(device, packed), { scale });
+    if (packed !== undefined) return packedLoss(model, movedPacked(device, packed), pad, options);
     const vectors = model
       .forward(
         movedIds(device, batch.src),
@@ -113,23 +112,27 @@ function uncheckedLoss(
       .flatten(0, 1)
       .indexSelect(0, movedTo(device, rows));
     const counted = movedIds(device, targets.indexSelect(0, rows));
-    return generatorLoss(model.generator, vectors, counted, { scale });
+    return generatorLoss(model.generator, vectors, counted, pad, options);
   });
 }
+
+/** Factor and smoothing of the sum. */
+type GeneratorLossOptions = LabelSmoothingOptions & { readonly scale?: number };
 
 /**
  * The loss of a packable model, summed over the targets of a packed batch on its device; shared by
  * recorded and unrecorded steps.
  *
  * @param packed a checked batch whose ids are in the vocabulary
- * @param options options of {@link linearCrossEntropy}
+ * @param pad ignored as a target, and by `smoothingForm: 'klDivergence'` as a class
  */
 export function packedLoss(
   model: Transformer,
   packed: PackedBatch,
-  options: LinearCrossEntropyOptions,
+  pad: number,
+  options: GeneratorLossOptions = {},
 ): Tensor {
-  return generatorLoss(model.generator, model.vectorsOfPacked(packed), packed.tgtY, options);
+  return generatorLoss(model.generator, model.vectorsOfPacked(packed), packed.tgtY, pad, options);
 }
 
 function movedPacked(device: Device, packed: PackedBatch): PackedBatch {
@@ -159,16 +162,17 @@ function generatorLoss(
   generator: Generator,
   vectors: Tensor,
   targets: Tensor,
-  options: LinearCrossEntropyOptions,
+  pad: number,
+  { scale = 1, ...smoothing }: GeneratorLossOptions,
 ): Tensor {
   const { proj } = generator;
   const isPlain =
     generator.forward === Generator.prototype.forward &&
     generator.logits === Generator.prototype.logits &&
     proj.forward === Linear.prototype.forward;
-  if (isPlain) return linearCrossEntropy(vectors, proj, targets, options).loss;
+  const options = { ignoreIndex: pad, ...smoothing };
+  if (isPlain) return linearCrossEntropy(vectors, proj, targets, { ...options, scale }).loss;
   // Runs its own forward and hooks. The softmax in the loss does not change log-probabilities.
-  const { scale = 1, ignoreIndex = null } = options;
   const logits = generator.forward(vectors);
-  return crossEntropy(logits, targets, { ignoreIndex, reduction: 'sum' }).mul(scale);
+  return crossEntropy(logits, targets, { ...options, reduction: 'sum' }).mul(scale);
 }

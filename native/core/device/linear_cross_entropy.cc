@@ -23,7 +23,8 @@ namespace {
 using Six = std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor>;
 
 using PassSignature = Six(const at::Tensor&, const at::Tensor&, const OptionalTensor&,
-                          const at::Tensor&, int64_t, double, double, int64_t, bool, bool, bool);
+                          const at::Tensor&, int64_t, double, int64_t, double, int64_t, bool, bool,
+                          bool);
 
 const DeviceOp<PassSignature>& passOp() {
   static const DeviceOp<PassSignature> op("linear_cross_entropy");
@@ -68,6 +69,7 @@ LossAndGradients chunked(const at::Tensor& input, const at::Tensor& weight, cons
   const auto biases = bias.defined() ? bias.contiguous() : bias;
   const T* biasData = bias.defined() ? biases.const_data_ptr<T>() : nullptr;
   T* losses = result.tokenLosses.mutable_data_ptr<T>();
+  const auto smoothed = settings.smoothedTarget(classes);
   double lossSum = 0;
   int64_t correctCount = 0;
 
@@ -100,9 +102,8 @@ LossAndGradients chunked(const at::Tensor& input, const at::Tensor& weight, cons
           if (wanted.any()) std::fill(z, z + classes, T(0));
           continue;
         }
-        const auto found =
-            lossOfRow(z, biasData, classes, id, static_cast<T>(settings.labelSmoothing),
-                      static_cast<T>(settings.scale), wanted.any());
+        const auto found = lossOfRow(z, biasData, classes, id, smoothed,
+                                     static_cast<T>(settings.scale), wanted.any());
         losses[start + row] = static_cast<T>(found.loss);
         if (found.correct) correctHere.fetch_add(1, std::memory_order_relaxed);
       }
@@ -141,9 +142,12 @@ at::Tensor asFactor(const at::Tensor& weight, const at::Tensor& input) {
 }
 
 Six passCpu(const at::Tensor& input, const at::Tensor& weight, const OptionalTensor& bias,
-            const at::Tensor& target, int64_t ignoreIndex, double labelSmoothing, double scale,
-            int64_t products, bool wantsInput, bool wantsWeight, bool wantsBias) {
-  const LossSettings settings{ignoreIndex, labelSmoothing, scale, static_cast<Products>(products)};
+            const at::Tensor& target, int64_t ignoreIndex, double labelSmoothing,
+            int64_t smoothingForm, double scale, int64_t products, bool wantsInput,
+            bool wantsWeight, bool wantsBias) {
+  const LossSettings settings{ignoreIndex, labelSmoothing,
+                              static_cast<SmoothingForm>(smoothingForm), scale,
+                              static_cast<Products>(products)};
   const LossGradientsWanted wanted{wantsInput, wantsWeight, wantsBias};
   // Half types: products and softmax in float32, gradients rounded at the end.
   const auto x = widened(input).contiguous();
@@ -161,8 +165,8 @@ Six passCpu(const at::Tensor& input, const at::Tensor& weight, const OptionalTen
 }
 
 Six passMeta(const at::Tensor& input, const at::Tensor& weight, const OptionalTensor& bias,
-             const at::Tensor&, int64_t, double, double, int64_t, bool wantsInput, bool wantsWeight,
-             bool wantsBias) {
+             const at::Tensor&, int64_t, double, int64_t, double, int64_t, bool wantsInput,
+             bool wantsWeight, bool wantsBias) {
   const auto options = input.options();
   const auto losses = options.dtype(isHalf(input) ? at::kFloat : input.scalar_type());
   const auto like = [](bool wanted, const at::Tensor& tensor) {
@@ -185,18 +189,19 @@ LossAndGradients lossAndGradients(const at::Tensor& input, const at::Tensor& wei
                                   const LossSettings& settings, const LossGradientsWanted& wanted) {
   const auto [loss, tokenLosses, correct, gradInput, gradWeight, gradBias] =
       passOp()(input, weight, optional(bias), target, settings.ignoreIndex, settings.labelSmoothing,
-               settings.scale, static_cast<int64_t>(settings.products), wanted.input, wanted.weight,
-               wanted.bias);
+               static_cast<int64_t>(settings.smoothingForm), settings.scale,
+               static_cast<int64_t>(settings.products), wanted.input, wanted.weight, wanted.bias);
   return {loss, tokenLosses, correct, gradInput, gradWeight, gradBias};
 }
 
 void defineLossDeviceOp(torch::Library& library) {
-  defineDeviceOp(library,
-                 "linear_cross_entropy(Tensor input, Tensor weight, Tensor? bias, Tensor target, "
-                 "int ignore_index, float label_smoothing, float scale, int products, "
-                 "bool wants_input, bool wants_weight, bool wants_bias) -> "
-                 "(Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)",
-                 TORCH_FN(passCpu), TORCH_FN(passMeta));
+  defineDeviceOp(
+      library,
+      "linear_cross_entropy(Tensor input, Tensor weight, Tensor? bias, Tensor target, "
+      "int ignore_index, float label_smoothing, int smoothing_form, float scale, int products, "
+      "bool wants_input, bool wants_weight, bool wants_bias) -> "
+      "(Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)",
+      TORCH_FN(passCpu), TORCH_FN(passMeta));
 }
 
 }  // namespace torchformer::core

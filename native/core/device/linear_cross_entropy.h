@@ -4,6 +4,7 @@
 #include <torch/library.h>
 
 #include "core/product/product.h"
+#include "core/support/label_smoothing.h"
 
 // The loss of linear_cross_entropy and its gradients, on the device of the tensors.
 // Formulas: ops/linear_cross_entropy.cc.
@@ -13,8 +14,13 @@ namespace torchformer::core {
 struct LossSettings {
   int64_t ignoreIndex;
   double labelSmoothing;
+  SmoothingForm smoothingForm;
   double scale;
   Products products;
+
+  SmoothedTarget smoothedTarget(int64_t classes) const {
+    return {smoothingForm, labelSmoothing, classes, ignoreIndex};
+  }
 };
 
 /// Which gradients are requested.

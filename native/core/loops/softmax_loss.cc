@@ -39,14 +39,16 @@ TF_INLINE auto highestOf(int64_t n, const Value& value) {
 }
 
 template <typename T>
-TF_INLINE RowResult lossLoop(T* logits, const T* bias, int64_t classes, int64_t target, T smoothing,
-                             T scale, bool wantsGradient) {
+TF_INLINE RowResult lossLoop(T* logits, const T* bias, int64_t classes, int64_t target,
+                             const SmoothedTarget& smoothed, T scale, bool wantsGradient) {
   const T highest =
       bias == nullptr
           ? highestOf(classes, [=](int64_t i) TF_INLINE_LAMBDA { return logits[i]; })
           : highestOf(classes, [=](int64_t i) TF_INLINE_LAMBDA { return logits[i] += bias[i]; });
   // NaN must not be hidden by a finite maximum.
   const T atTarget = logits[target];
+  const int64_t excluded = smoothed.excluded;
+  const T atExcluded = excluded < 0 ? highest : logits[excluded];
   // Like argmax: of equal scores the first one counts.
   int32_t earlier = 0;
   if (atTarget >= highest) {
@@ -61,7 +63,7 @@ TF_INLINE RowResult lossLoop(T* logits, const T* bias, int64_t classes, int64_t 
   for (int64_t start = 0; start < classes; start += block) {
     const int64_t end = std::min(classes, start + block);
     T sum = 0;
-    if (smoothing > 0) {
+    if (smoothed.everywhere > 0) {
 #pragma omp simd reduction(+ : sum)
       for (int64_t i = start; i < end; ++i) sum += logits[i] - highest;
       logitSum += static_cast<double>(sum);
@@ -76,16 +78,18 @@ TF_INLINE RowResult lossLoop(T* logits, const T* bias, int64_t classes, int64_t 
     total += static_cast<double>(sum);
   }
   const double logSum = std::log(total);
-  const double count = static_cast<double>(classes);
+  const double mean = (logitSum - static_cast<double>(atExcluded - highest)) /
+                      static_cast<double>(smoothed.sharers);
   const double loss =
-      static_cast<double>(1 - smoothing) * (logSum - static_cast<double>(atTarget - highest)) +
-      (smoothing > 0 ? static_cast<double>(smoothing) * (logSum - logitSum / count) : 0.0);
+      RowTarget<double>(smoothed).loss(logSum, static_cast<double>(atTarget - highest), mean);
   if (wantsGradient) {
     const T factor = static_cast<T>(static_cast<double>(scale) / total);
-    const T everywhere = scale * smoothing / static_cast<T>(count);
+    const RowTarget<T> row(smoothed);
+    const T everywhere = scale * row.everywhere;
 #pragma omp simd
     for (int64_t i = 0; i < classes; ++i) logits[i] = logits[i] * factor - everywhere;
-    logits[target] -= scale * (1 - smoothing);
+    logits[target] -= scale * row.extra;
+    if (excluded >= 0) logits[excluded] += everywhere;
   }
   return {loss, isFirstBest};
 }
@@ -93,13 +97,13 @@ TF_INLINE RowResult lossLoop(T* logits, const T* bias, int64_t classes, int64_t 
 }  // namespace
 
 TF_VECTORIZED RowResult lossOfRow(float* logits, const float* bias, int64_t classes, int64_t target,
-                                  float smoothing, float scale, bool wantsGradient) {
-  return lossLoop(logits, bias, classes, target, smoothing, scale, wantsGradient);
+                                  const SmoothedTarget& smoothed, float scale, bool wantsGradient) {
+  return lossLoop(logits, bias, classes, target, smoothed, scale, wantsGradient);
 }
 
 RowResult lossOfRow(double* logits, const double* bias, int64_t classes, int64_t target,
-                    double smoothing, double scale, bool wantsGradient) {
-  return lossLoop(logits, bias, classes, target, smoothing, scale, wantsGradient);
+                    const SmoothedTarget& smoothed, double scale, bool wantsGradient) {
+  return lossLoop(logits, bias, classes, target, smoothed, scale, wantsGradient);
 }
 
 TF_VECTORIZED void addRow(float* sum, const float* row, int64_t size) {

@@ -2,6 +2,8 @@
 
 #include <cstdint>
 
+#include "core/support/label_smoothing.h"
+
 // The loops of linear_cross_entropy over one row.
 
 namespace torchformer::core {
@@ -14,9 +16,9 @@ struct RowResult {
 /// Loss of one row of logits without their bias, which may be null. If `wantsGradient`, they are
 /// overwritten with `scale` times the gradient, else their values are undefined afterwards.
 RowResult lossOfRow(float* logits, const float* bias, int64_t classes, int64_t target,
-                    float smoothing, float scale, bool wantsGradient);
+                    const SmoothedTarget& smoothed, float scale, bool wantsGradient);
 RowResult lossOfRow(double* logits, const double* bias, int64_t classes, int64_t target,
-                    double smoothing, double scale, bool wantsGradient);
+                    const SmoothedTarget& smoothed, double scale, bool wantsGradient);
 
 /// sum += row
 void addRow(float* sum, const float* row, int64_t size);

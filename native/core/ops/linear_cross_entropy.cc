@@ -5,9 +5,13 @@
 //   and the gradients are computed from them while they are available.
 // Shapes:  input [N, D], weight [V, D], bias [V], target [N] ids -> loss scalar, token losses [N],
 //   number of rows whose best logit (the first of equal ones) is the target's (scalar, int64).
-// Formula: z = x W^T + b,  t = (1 - s) at the target + s / V everywhere (s: label smoothing, paper
-//   section 5.4),  loss of a row = -sum t log softmax(z),  loss = scale * sum over the rows;
-//   a row whose target is `ignore_index` is not counted.
+// Formula: z = x W^T + b,  loss of a row = -sum t log softmax(z),  loss = scale * sum over the
+// rows;
+//   a row whose target is `ignore_index` is not counted. With label smoothing s (paper,
+//   section 5.4):
+//   - "cross_entropy": t = (1 - s) at the target + s / V everywhere;
+//   - "kl_divergence": t = 1 - s at the target, 0 at `ignore_index` if it is a class, and s shared
+//     equally by the others; the loss of a row also has + sum t log t, so that its minimum is 0.
 // Backward: dz = scale * (softmax(z) - t),  dx = dz W,  dW = dz^T x,  db = sum dz, all computed in
 //   the forward pass; the backward multiplies them by the upstream gradient, a scalar.
 //   Weight and bias may be float32 beside an input of a half type: master weights. The factors of
@@ -24,7 +28,9 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/ops/cross_entropy_loss.h>
+#include <ATen/ops/gather.h>
 #include <ATen/ops/linear.h>
+#include <ATen/ops/log_softmax.h>
 #include <torch/csrc/autograd/custom_function.h>
 #include <torch/csrc/autograd/graph_task.h>
 
@@ -70,6 +76,13 @@ void checkArguments(const at::Tensor& input, const at::Tensor& weight, const at:
            target.sizes());
   TF_CHECK(ERR_ARGUMENT, settings.labelSmoothing >= 0.0 && settings.labelSmoothing <= 1.0, op,
            ": label_smoothing must be from 0 to 1, got ", settings.labelSmoothing);
+  const bool hasExcluded = settings.ignoreIndex >= 0 && settings.ignoreIndex < weight.size(0);
+  TF_CHECK(
+      ERR_ARGUMENT,
+      settings.labelSmoothing == 0.0 || settings.smoothingForm == SmoothingForm::crossEntropy ||
+          weight.size(0) >= (hasExcluded ? 3 : 2),
+      op, ": smoothing_form 'kl_divergence' needs a class other than the target and ",
+      "ignore_index, got ", weight.size(0), " classes and ignore_index ", settings.ignoreIndex);
   TF_CHECK(ERR_ARGUMENT, std::isfinite(settings.scale), op, ": scale must be finite, got ",
            settings.scale);
 }
@@ -98,6 +111,30 @@ at::Tensor composedLogits(const at::Tensor& input, const at::Tensor& weight,
                     bias.defined() ? widened(bias) : bias);
 }
 
+SmoothingForm parseSmoothingForm(std::string_view name) {
+  if (name == "cross_entropy") return SmoothingForm::crossEntropy;
+  TF_CHECK(ERR_ARGUMENT, name == "kl_divergence", "linear_cross_entropy",
+           ": smoothing_form must be 'cross_entropy' or 'kl_divergence', got '", std::string(name),
+           "'");
+  return SmoothingForm::klDivergence;
+}
+
+/// The losses of "kl_divergence", by plain ops; `classes` int64 [N] are valid or ignored.
+at::Tensor composedDivergences(const at::Tensor& logits, const at::Tensor& classes,
+                               const LossSettings& settings) {
+  const auto smoothed = settings.smoothedTarget(logits.size(1));
+  const auto logs = at::log_softmax(logits, 1);
+  const auto counted = classes.ne(settings.ignoreIndex);
+  const auto ids = classes.masked_fill(counted.logical_not(), 0).unsqueeze(1);
+  auto losses = at::gather(logs, 1, ids).squeeze(1).mul(-smoothed.extra);
+  if (smoothed.everywhere > 0.0) {
+    auto others = logs.sum(1);
+    if (smoothed.excluded >= 0) others = others.sub(logs.select(1, smoothed.excluded));
+    losses = losses.sub(others, smoothed.everywhere).add(smoothed.entropy);
+  }
+  return losses.masked_fill(counted.logical_not(), 0.0);
+}
+
 /// The formula in plain ops, on any device. Only the loss is differentiable.
 variable_list composed(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias,
                        const at::Tensor& target, const LossSettings& settings) {
@@ -108,8 +145,10 @@ variable_list composed(const at::Tensor& input, const at::Tensor& weight, const 
       target.is_cpu() ? at::Tensor()
                       : target.lt(0).logical_or_(target.ge(logits.size(1))).logical_and_(counted);
   const auto classes = wrong.defined() ? target.masked_fill(wrong, settings.ignoreIndex) : target;
-  auto losses = at::cross_entropy_loss(logits, classes, /*weight=*/{}, at::Reduction::None,
-                                       settings.ignoreIndex, settings.labelSmoothing);
+  auto losses = settings.smoothingForm == SmoothingForm::klDivergence
+                    ? composedDivergences(logits, classes, settings)
+                    : at::cross_entropy_loss(logits, classes, /*weight=*/{}, at::Reduction::None,
+                                             settings.ignoreIndex, settings.labelSmoothing);
   if (wrong.defined()) losses = losses.masked_fill(wrong, std::nan(""));
   const auto correct = logits.detach().argmax(1).eq(target);
   return {losses.sum().mul(settings.scale), losses.detach(), correct.logical_and(counted).sum()};
@@ -129,6 +168,7 @@ struct LinearCrossEntropyFunction : torch::autograd::Function<LinearCrossEntropy
         {optional(result.gradInput), optional(result.gradWeight), optional(result.gradBias)});
     context->saved_data["ignore_index"] = settings.ignoreIndex;
     context->saved_data["label_smoothing"] = settings.labelSmoothing;
+    context->saved_data["smoothing_form"] = static_cast<int64_t>(settings.smoothingForm);
     context->saved_data["scale"] = settings.scale;
     context->set_materialize_grads(false);
     context->mark_non_differentiable({result.tokenLosses, result.correct});
@@ -142,9 +182,11 @@ struct LinearCrossEntropyFunction : torch::autograd::Function<LinearCrossEntropy
     // Also throws if the graph has already been freed.
     const auto saved = context->get_saved_variables();
     if (c10::GradMode::is_enabled()) {
-      const LossSettings settings{context->saved_data["ignore_index"].toInt(),
-                                  context->saved_data["label_smoothing"].toDouble(),
-                                  context->saved_data["scale"].toDouble(), Products::own};
+      const LossSettings settings{
+          context->saved_data["ignore_index"].toInt(),
+          context->saved_data["label_smoothing"].toDouble(),
+          static_cast<SmoothingForm>(context->saved_data["smoothing_form"].toInt()),
+          context->saved_data["scale"].toDouble(), Products::own};
       auto found = differentiableGradients(
           [&](const variable_list& inputs) -> variable_list {
             return {composed(inputs[0], inputs[1], inputs[2], saved[3], settings)[0]};
@@ -175,8 +217,9 @@ Triple toTriple(const variable_list& list) { return {list[0], list[1], list[2]};
 
 Triple linearCrossEntropy(const at::Tensor& input, const at::Tensor& weight,
                           const OptionalTensor& bias, const at::Tensor& target, int64_t ignoreIndex,
-                          double labelSmoothing, double scale, std::string_view products) {
-  const LossSettings settings{ignoreIndex, labelSmoothing, scale,
+                          double labelSmoothing, double scale, std::string_view smoothingForm,
+                          std::string_view products) {
+  const LossSettings settings{ignoreIndex, labelSmoothing, parseSmoothingForm(smoothingForm), scale,
                               parseProducts("linear_cross_entropy", products)};
   const auto biasOrNone = orNone(bias);
   checkArguments(input, weight, biasOrNone, target, settings);
@@ -196,8 +239,8 @@ Triple linearCrossEntropy(const at::Tensor& input, const at::Tensor& weight,
 Triple linearCrossEntropyReference(const at::Tensor& input, const at::Tensor& weight,
                                    const OptionalTensor& bias, const at::Tensor& target,
                                    int64_t ignoreIndex, double labelSmoothing, double scale,
-                                   std::string_view products) {
-  const LossSettings settings{ignoreIndex, labelSmoothing, scale,
+                                   std::string_view smoothingForm, std::string_view products) {
+  const LossSettings settings{ignoreIndex, labelSmoothing, parseSmoothingForm(smoothingForm), scale,
                               parseProducts("linear_cross_entropy", products)};
   const auto biasOrNone = orNone(bias);
   checkArguments(input, weight, biasOrNone, target, settings);
@@ -209,7 +252,8 @@ Triple linearCrossEntropyReference(const at::Tensor& input, const at::Tensor& we
 void registerLinearCrossEntropy(torch::Library& library) {
   defineOp(library, "linear_cross_entropy",
            "(Tensor input, Tensor weight, Tensor? bias, Tensor target, int ignore_index=-100, "
-           "float label_smoothing=0.0, float scale=1.0, *, str products=\"own\") -> "
+           "float label_smoothing=0.0, float scale=1.0, *, str smoothing_form=\"cross_entropy\", "
+           "str products=\"own\") -> "
            "(Tensor, Tensor, Tensor)",
            TORCH_FN(linearCrossEntropy), TORCH_FN(linearCrossEntropyReference));
 }

@@ -88,12 +88,14 @@ const cases: Case[] = [
     (x, weight, bias) => callTensor(name, x, weight, bias),
     () => [randomDoubles(2, 3, 4), randomDoubles(5, 4), randomDoubles(5)],
   ]),
-  ...['torchformer::linear_cross_entropy', 'torchformer::linear_cross_entropy_reference'].map(
-    (name): Case => [
-      name,
-      (x, weight, bias) => (call(name, x, weight, bias, targets, 6, 0.1, 0.5) as Tensor[])[0]!,
-      () => [randomDoubles(4, 3), randomDoubles(7, 3), randomDoubles(7)],
-    ],
+  ...['torchformer::linear_cross_entropy', 'torchformer::linear_cross_entropy_reference'].flatMap(
+    (name) =>
+      ['cross_entropy', 'kl_divergence'].map((smoothing_form): Case => [
+        `${name} smoothed to a ${smoothing_form}`,
+        (x, weight, bias) =>
+          (call(name, x, weight, bias, targets, 6, 0.1, 0.5, { smoothing_form }) as Tensor[])[0]!,
+        () => [randomDoubles(4, 3), randomDoubles(7, 3), randomDoubles(7)],
+      ]),
   ),
   ...['torchformer::dropout', 'torchformer::dropout_reference'].flatMap((name): Case[] => [
     [name, (x) => seeded(() => callTensor(name, x, 0.3)), () => [randomDoubles(4, 5)]],

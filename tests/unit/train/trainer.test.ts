@@ -102,7 +102,11 @@ function emptyBatch(): Batch {
 }
 
 describe('the loss of a batch', () => {
-  test('is the one of all positions with the padding ignored, and so are the gradients', () => {
+  test.each([
+    {},
+    { labelSmoothing: 0.1 },
+    { labelSmoothing: 0.1, smoothingForm: 'klDivergence' as const },
+  ])('is the one of all positions with the padding ignored, gradients too: %j', (smoothing) => {
     const model = tinyModel(task.tokenizer.vocabSize);
     const { pad } = task.specialIds;
     const [batch] = firstBatches(task, 8, 8);
@@ -117,11 +121,11 @@ describe('the loss of a batch', () => {
       );
     };
     tidy(() => {
-      const selected = tokenLossSum(model, batch as Batch, pad);
+      const selected = tokenLossSum(model, batch as Batch, pad, smoothing);
       const everywhere = crossEntropy(
         model.generator.forward(model.forward(src, tgt, srcMask, tgtMask)),
         tgtY,
-        { ignoreIndex: pad, reduction: 'sum' },
+        { ignoreIndex: pad, reduction: 'sum', ...smoothing },
       );
       expect(selected.item()).toBeCloseTo(everywhere.item(), 3);
       const difference = largestDifference(gradientsOf(selected), gradientsOf(everywhere));

@@ -78,12 +78,29 @@ describe('crossEntropy', () => {
     expect(() => loss([2, -100])).toThrow(RangeError);
     expect(() => crossEntropy(logits(), targets(1))).toThrow(/\[2, 3\] and \[1\]/);
     expect(() => loss([1, 1], { reduction: 'avg' as 'sum' })).toThrow(/'sum', 'mean' or 'none'/);
-    expect(() => loss([1, 1], { ignore: 0 } as object)).toThrow(/ignoreIndex, reduction/);
+    expect(() => loss([1, 1], { ignore: 0 } as object)).toThrow(/valid options: ignoreIndex/);
+  });
+
+  it('spreads labelSmoothing over all classes, or over the other words', () => {
+    const smoothing = { labelSmoothing: 0.2, ignoreIndex: 0 };
+    // Probabilities 1/4, 1/4, 1/2; targets 1/15, 1/15, 13/15.
+    expect(loss([2, 0], smoothing)).toBeCloseTo((13 / 15) * ln(2) + (2 / 15) * ln(4), 6);
+    // Targets 0, 0.2, 0.8.
+    expect(loss([2, 0], { ...smoothing, smoothingForm: 'klDivergence' })).toBeCloseTo(
+      0.2 * ln(0.2 / 0.25) + 0.8 * ln(0.8 / 0.5),
+      6,
+    );
+    const form = 'kl' as 'klDivergence';
+    expect(() => loss([2, 1], { smoothingForm: form })).toThrow(/'crossEntropy' or 'klDivergence'/);
+    expect(() => loss([2, 1], { labelSmoothing: 1.1 })).toThrow(/from 0 to 1/);
   });
 
   it('is a module too', () => {
     const criterion = new CrossEntropyLoss({ ignoreIndex: 0, reduction: 'sum' });
     expect(criterion.forward(logits(), targets(2, 0)).item()).toBeCloseTo(ln(2), 6);
+    const options = { labelSmoothing: 0.2, smoothingForm: 'klDivergence', ignoreIndex: 0 } as const;
+    const smoothed = new CrossEntropyLoss(options).forward(logits(), targets(2, 0)).item();
+    expect(smoothed).toBe(loss([2, 0], options));
   });
 
   it('leaves only its result behind', () => {

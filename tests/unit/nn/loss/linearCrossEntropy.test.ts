@@ -86,6 +86,61 @@ describe('linearCrossEntropy', () => {
     expect(loss.item()).toBeCloseTo(0.9 * Math.log(4 / 3) + 0.1 * Math.log(4), 6);
   });
 
+  describe('with the form of The Annotated Transformer', () => {
+    // Scores of 4 classes whose probabilities are the given ones, for an input of 1.
+    const classesOf = (...probabilities: number[]) => {
+      const linear = new Linear(1, probabilities.length, { bias: false });
+      noGrad(() => linear.weight.copy_(tensor(probabilities.map((p) => [Math.log(p)]))));
+      return linear;
+    };
+    const options = { ignoreIndex: 0, labelSmoothing: 0.2, smoothingForm: 'klDivergence' } as const;
+
+    it('gives the other words the smoothing, the padding nothing', () => {
+      // Targets 0, 0.8, 0.1, 0.1: divergence = sum of t (log t - log p).
+      const { loss } = linearCrossEntropy(
+        tensor([[1]]),
+        classesOf(0.4, 0.3, 0.2, 0.1),
+        ids(1),
+        options,
+      );
+      const expected =
+        0.8 * Math.log(0.8 / 0.3) + 0.1 * Math.log(0.1 / 0.2) + 0.1 * Math.log(0.1 / 0.1);
+      expect(loss.item()).toBeCloseTo(expected, 6);
+    });
+
+    it('is 0, without a gradient, for the distribution it asks for', () => {
+      const linear = classesOf(1e-30, 0.8, 0.1, 0.1);
+      const x = tensor([[1]]).requiresGrad_();
+      const { loss } = linearCrossEntropy(x, linear, ids(1), options);
+      loss.backward();
+      expect(loss.item()).toBeCloseTo(0, 5);
+      expect(linear.weight.grad?.abs().max().item()).toBeLessThan(1e-6);
+    });
+
+    it('has gradients probability - target', () => {
+      const linear = classesOf(0.4, 0.3, 0.2, 0.1);
+      linearCrossEntropy(tensor([[1]]), linear, ids(1), options).loss.backward();
+      const gradient = (linear.weight.grad?.flatten().toArray() ?? []) as number[];
+      [0.4, 0.3 - 0.8, 0.2 - 0.1, 0.1 - 0.1].forEach((value, index) =>
+        expect(gradient[index]).toBeCloseTo(value, 6),
+      );
+    });
+
+    it('shares among all words but the target where no id is ignored, as fairseq does', () => {
+      const { loss } = linearCrossEntropy(tensor([[1]]), classesOf(0.5, 0.25, 0.25), ids(0), {
+        labelSmoothing: 0.2,
+        smoothingForm: 'klDivergence',
+      });
+      const expected = 0.8 * Math.log(0.8 / 0.5) + 0.2 * Math.log(0.1 / 0.25);
+      expect(loss.item()).toBeCloseTo(expected, 6);
+    });
+
+    it('refuses a vocabulary with nobody to share with', () => {
+      const call = () => linearCrossEntropy(tensor([[1]]), classesOf(0.5, 0.5), ids(1), options);
+      expect(call).toThrow(/a class other than the target and ignoreIndex, got 2 classes/);
+    });
+  });
+
   it('counts rows whose best score is the target’s', () => {
     const { correct } = linearCrossEntropy(tensor([[1], [1], [-1]]), twoClasses(), ids(0, 1, 1));
     expect(correct.item()).toBe(2);

@@ -18,6 +18,7 @@ import {
   tensor,
   tokenLossSum,
   type Batch,
+  type LabelSmoothingOptions,
   type ModelOptions,
   type PackedInput,
   type Tensor,
@@ -228,11 +229,15 @@ describe('packed attention', () => {
 });
 
 describe('a packed batch', () => {
-  const lossAndGradients = (model: Transformer, packed: boolean) => {
+  const lossAndGradients = (
+    model: Transformer,
+    packed: boolean,
+    smoothing: LabelSmoothingOptions = {},
+  ) => {
     const batch = makeBatch(pairs, 0);
     if (!packed) delete (batch as { packed?: unknown }).packed;
     model.zeroGrad();
-    const loss = tokenLossSum(model, batch, 0, { scale: 1 / batch.ntokens });
+    const loss = tokenLossSum(model, batch, 0, { scale: 1 / batch.ntokens, ...smoothing });
     loss.backward();
     const gradients = model.parameters().map((p) => (p.grad as Tensor).clone());
     batch.dispose();
@@ -260,6 +265,23 @@ describe('a packed batch', () => {
       const padded = lossAndGradients(model, false);
       const packed = lossAndGradients(model, true);
       expect(Math.abs(packed.loss - padded.loss)).toBeLessThan(1e-5 * padded.loss);
+      const largest = Math.max(...padded.gradients.map((g) => g.abs().max().item()));
+      packed.gradients.forEach((gradient, index) => {
+        const difference = largestDifference(gradient, padded.gradients[index] as Tensor);
+        expect(difference / largest).toBeLessThan(1e-5);
+      });
+    },
+  );
+
+  it.each(['crossEntropy', 'klDivergence'] as const)(
+    'has the smoothed loss and gradients of the padded one: %s',
+    (smoothingForm) => {
+      const smoothing = { labelSmoothing: 0.1, smoothingForm };
+      const model = makeModel(12, small);
+      const padded = lossAndGradients(model, false, smoothing);
+      const packed = lossAndGradients(model, true, smoothing);
+      expect(Math.abs(packed.loss - padded.loss)).toBeLessThan(1e-5 * padded.loss);
+      expect(Math.abs(packed.loss - lossAndGradients(model, true).loss)).toBeGreaterThan(1e-3);
       const largest = Math.max(...padded.gradients.map((g) => g.abs().max().item()));
       packed.gradients.forEach((gradient, index) => {
         const difference = largestDifference(gradient, padded.gradients[index] as Tensor);

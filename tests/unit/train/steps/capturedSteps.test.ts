@@ -71,7 +71,7 @@ interface Run {
 
 async function train(
   kind: 'queued' | 'captured',
-  { clip = Infinity, faultAt = -1, rounds = 3 } = {},
+  { clip = Infinity, faultAt = -1, rounds = 3, smoothing = {} } = {},
 ): Promise<Run> {
   const model = tinyModel(task.tokenizer.vocabSize, { dropout: 0.1, attentionDropout: 0.1 }).to({
     dtype: 'float64',
@@ -81,6 +81,7 @@ async function train(
   let taken = 0;
   const settings = {
     ...stepSettings(model, task.specialIds, optimizer),
+    ...smoothing,
     clip,
     schedule: (step: number) => 1e-3 * step,
     stepsTaken: () => taken,
@@ -128,6 +129,14 @@ describe('captured steps', () => {
     expect(recorded).toBeGreaterThan(0);
     expect(recorded).toBeLessThan(6);
     expect(replayed).toBe(captured.outcomes.length - recorded);
+  });
+
+  it.each(['crossEntropy', 'klDivergence'] as const)('smooth labels: %s', async (form) => {
+    const smoothing = { labelSmoothing: 0.1, smoothingForm: form };
+    const queued = await train('queued', { smoothing });
+    expectAlike(queued, await train('captured', { smoothing }));
+    const sharp = await train('queued');
+    expect(largestDifference(queued.weights, sharp.weights)).toBeGreaterThan(1e-4);
   });
 
   it('clip gradients', async () => {

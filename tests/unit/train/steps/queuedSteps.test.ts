@@ -3,7 +3,16 @@ import { setImmediate } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { Adam, AdamW, manualSeed, memory, noGrad, type Batch, type Transformer } from 'torchformer';
+import {
+  Adam,
+  AdamW,
+  manualSeed,
+  memory,
+  noGrad,
+  type Batch,
+  type LabelSmoothingOptions,
+  type Transformer,
+} from 'torchformer';
 import { inScope } from '../../../../dist/train/inScope.js';
 import { QueuedSteps } from '../../../../dist/train/steps/queuedSteps.js';
 import {
@@ -41,9 +50,17 @@ interface RunOptions {
   /** Before the step of this number the weights get a NaN, after it they are put right again. */
   faultAt?: number;
   steps?: number;
+  smoothing?: LabelSmoothingOptions;
 }
 
-async function train({ make, optimizer, clip = Infinity, faultAt, steps = 6 }: RunOptions) {
+async function train({
+  make,
+  optimizer,
+  clip = Infinity,
+  faultAt,
+  steps = 6,
+  smoothing,
+}: RunOptions) {
   // Adam turns rounding noise in gradients that are 0 into whole steps: not in float64.
   const model = tinyModel(task.tokenizer.vocabSize, { dropout: 0.1 }).to({ dtype: 'float64' });
   const adam = optimizer?.(model) ?? new Adam(model.parameters());
@@ -51,6 +68,7 @@ async function train({ make, optimizer, clip = Infinity, faultAt, steps = 6 }: R
   let taken = 0;
   const runner = make({
     ...stepSettings(model, task.specialIds, adam),
+    ...smoothing,
     clip,
     schedule: (step) => 1e-3 * step,
     stepsTaken: () => taken,
@@ -90,6 +108,14 @@ function expectAlike(one: Run, other: Run): void {
 describe('queued steps', () => {
   it('have the losses, rates and weights of immediate ones', async () => {
     expectAlike(await train({ make: immediate }), await train({ make: queued }));
+  });
+
+  it.each(['crossEntropy', 'klDivergence'] as const)('smooth labels: %s', async (form) => {
+    const smoothing = { labelSmoothing: 0.1, smoothingForm: form };
+    const one = await train({ make: immediate, smoothing });
+    expectAlike(one, await train({ make: queued, smoothing }));
+    const sharp = await train({ make: immediate });
+    expect(largestDifference(one.weights, sharp.weights)).toBeGreaterThan(1e-4);
   });
 
   it('clip gradients to the same norm', async () => {
