@@ -66,7 +66,6 @@ declare namespace torchformer {
   type CumulateOptions = esm.CumulateOptions;
   type DType = esm.DType;
   type DataReport = esm.DataReport;
-  type DecayOptions = esm.DecayOptions;
   type Decoded = esm.Decoded;
   type Decoder = esm.Decoder;
   type DecoderLayer = esm.DecoderLayer;
@@ -112,10 +111,8 @@ declare namespace torchformer {
   type HookOptions = esm.HookOptions;
   type Index = esm.Index;
   type IndexPutOptions = esm.IndexPutOptions;
-  type InverseSquareRootOptions = esm.InverseSquareRootOptions;
   type JsonValue = esm.JsonValue;
   type KeepdimOptions = esm.KeepdimOptions;
-  type LabelSmoothingOptions = esm.LabelSmoothingOptions;
   type LayerNorm = esm.LayerNorm;
   type LayerNormOptions = esm.LayerNormOptions;
   type LayerOptions = esm.LayerOptions;
@@ -218,7 +215,6 @@ declare namespace torchformer {
   type Sizes = esm.Sizes;
   type SliceRange = esm.SliceRange;
   type SliceText = esm.SliceText;
-  type SmoothingForm = esm.SmoothingForm;
   type SoftmaxOptions = esm.SoftmaxOptions;
   type SoftplusOptions = esm.SoftplusOptions;
   type SortOptions = esm.SortOptions;

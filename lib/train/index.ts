@@ -30,3 +30,4 @@ export {
 } from './run/progress.js';
 export { Trainer } from './trainer.js';
 export type { FitOptions, FitResult, TrainerOptions, TrainingOptimizer } from './trainerOptions.js';
+export { warmup } from './warmup.js';
