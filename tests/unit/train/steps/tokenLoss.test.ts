@@ -4,6 +4,7 @@ import type { Batch, Tensor } from 'torchformer';
 import {
   firstBatches,
   largestDifference,
+  raggedPairs,
   tinyModel,
   tinyTask,
   type TinyTask,
@@ -11,7 +12,7 @@ import {
 
 let task: TinyTask;
 beforeAll(async () => {
-  task = await tinyTask();
+  task = await tinyTask(raggedPairs);
 });
 
 describe('the smoothed loss of a batch', () => {
@@ -51,7 +52,9 @@ describe('the smoothed loss of a batch', () => {
     const model = tinyModel(task.tokenizer.vocabSize);
     const [batch] = firstBatches(task, 2, 2);
     const lossWith = (options: object) => () => tokenLossSum(model, batch as Batch, 0, options);
-    expect(lossWith({ labelSmoothing: 1.5 })).toThrow(/labelSmoothing must be a number from 0 to 1/);
+    expect(lossWith({ labelSmoothing: 1.5 })).toThrow(
+      /labelSmoothing must be a number from 0 to 1/,
+    );
     expect(lossWith({ smoothingForm: 'kl' })).toThrow(/'crossEntropy' or 'klDivergence'/);
     batch?.dispose();
     model.dispose();
