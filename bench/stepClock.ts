@@ -1,8 +1,8 @@
 /** The time of training steps. */
-import type { TrainingReporter } from 'torchformer';
+import type { TrainingListener } from 'torchformer';
 
 /** Records how long each step took. */
-export class StepClock implements TrainingReporter {
+export class StepClock implements TrainingListener {
   /** Since {@link start}. */
   seconds: number[] = [];
   #last = NaN;
@@ -19,14 +19,10 @@ export class StepClock implements TrainingReporter {
     this.#last = performance.now();
   }
 
-  batch(): void {
+  step(): void {
     this.#settle();
     const now = performance.now();
     this.seconds.push((now - this.#last) / 1000);
     this.#last = now;
   }
-
-  epoch(): void {}
-  message(): void {}
-  finish(): void {}
 }

@@ -8,7 +8,7 @@ import {
   Trainer,
   type Batch,
   type TrainerOptions,
-  type TrainingReporter,
+  type TrainingListener,
   type Transformer,
 } from 'torchformer';
 import type { TrainDType } from './options.js';
@@ -26,7 +26,7 @@ export interface Participant {
 export async function setUp(
   jobFile: string,
   dtype: TrainDType,
-  reporter: TrainingReporter | null,
+  reporter: TrainingListener | null,
 ): Promise<Participant> {
   const job = JSON.parse(await readFile(jobFile, 'utf8')) as TrainJob;
   const { bos, eos, batches } = JSON.parse(await readFile(job.batches, 'utf8')) as BatchFile;
@@ -39,7 +39,7 @@ export interface TrainerParts {
   readonly eos: number;
   readonly dtype: TrainDType;
   /** Is notified of every step. */
-  readonly reporter: TrainingReporter | null;
+  readonly reporter: TrainingListener | null;
 }
 
 /** A model with the job's weights, and its trainer. */

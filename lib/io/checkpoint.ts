@@ -15,7 +15,8 @@ import type { LoadStateOptions } from '../nn/module/loadState.js';
 import { setTies } from '../nn/module/ties.js';
 import { checkObject, checkOptions, checkPath } from '../runtime/arguments.js';
 import { checkDevice, type Device, type DeviceChoice } from '../tensor/device.js';
-import { saveFault, writeAndFlush } from './atomicFile.js';
+import type { Tensor } from '../tensor/tensor.js';
+import { saveFault, writeAndFlush, type ByteSink } from './atomicFile.js';
 import {
   configJson,
   looksLikeConfig,
@@ -40,6 +41,11 @@ import { checkpointFault } from './safetensorsHeader.js';
 const weightsFile = 'model.safetensors';
 const configFile = 'config.json';
 const tokenizerFile = 'tokenizer.json';
+/** Files of a run's state beside its model; a save without them removes older ones. */
+const stateFiles = ['training.json', 'training.safetensors'] as const;
+
+/** Header of the weights: readers of other packages expect it. @internal */
+export const weightsMetadata = { format: 'pt' };
 
 /** Options of {@link saveModel}: what to save besides the model. Default: nothing. */
 export interface SaveModelOptions {
@@ -100,18 +106,52 @@ export async function saveModel(
 ): Promise<void> {
   checkPath('saveModel', 'folder', folder);
   checkModel('saveModel', model);
-  checkOptions('saveModel', options, ['tokenizer', 'specialIds', 'columns', 'training']);
+  const contents = modelContents('saveModel', model, options);
+  try {
+    // Before the first await: the weights at the time of the call are saved.
+    const writeWeights = safetensorsWriter(contents.state, weightsMetadata);
+    await writeModelFolder(folder, contents, writeWeights);
+    contents.warn();
+  } finally {
+    for (const tensor of contents.state.values()) tensor.dispose();
+  }
+}
+
+/** What a model folder holds. @internal */
+export interface ModelContents {
+  /** Views of the weights, to be disposed of by the caller. */
+  readonly state: Map<string, Tensor>;
+  /** Content of `config.json`. */
+  readonly config: string;
+  /** Content of `tokenizer.json`; null to save none. */
+  readonly tokenizer: string | null;
+  /** Says once, after the first save, what loading will need. */
+  warn(): void;
+}
+
+/** Further files of a model folder, in which a training run keeps its state. @internal */
+export interface FurtherFile {
+  readonly name: (typeof stateFiles)[number];
+  readonly write: (sink: ByteSink) => Promise<void>;
+}
+
+/** Checks what {@link saveModel} is given and collects it. @internal */
+export function modelContents(
+  owner: string,
+  model: Transformer,
+  options: SaveModelOptions,
+): ModelContents {
+  checkOptions(owner, options, ['tokenizer', 'specialIds', 'columns', 'training']);
   const { tokenizer, specialIds = null, columns = null, training = null } = options;
   const vocabSize = modelVocabSize(model);
   if (tokenizer !== undefined) {
-    checkTokenizer('saveModel', tokenizer);
-    checkTokenizerFits('saveModel', tokenizer, vocabSize);
+    checkTokenizer(owner, tokenizer);
+    checkTokenizerFits(owner, tokenizer, vocabSize);
   }
-  if (specialIds !== null) checkSpecialIds(specialIds, vocabSize, 'saveModel');
-  if (columns !== null) checkObject('saveModel', 'columns', columns, '{ source, target }');
-  if (training !== null)
-    checkObject('saveModel', 'training', training, 'an object such as { epoch: 3 }');
-  const structure = structureOf('saveModel', model);
+  if (specialIds !== null) checkSpecialIds(specialIds, vocabSize, owner);
+  if (columns !== null) checkObject(owner, 'columns', columns, '{ source, target }');
+  if (training !== null) checkObject(owner, 'training', training, 'an object such as { epoch: 3 }');
+  const structure = structureOf(owner, model);
   const config = configJson({
     ...structure,
     dtype: dtypeOf(model),
@@ -121,27 +161,39 @@ export async function saveModel(
     columns,
     training,
   });
-  const state = model.stateDict();
-  try {
-    // Before the first await: the weights at the time of the call are saved.
-    const writeWeights = safetensorsWriter(state, { format: 'pt' });
-    await refuseForeignFolder(folder);
-    await replaceFolder(
-      folder,
-      [weightsFile, configFile, tokenizerFile],
-      async (temporary) => {
-        await writeAndFlush(join(temporary, weightsFile), writeWeights);
-        await writeText(join(temporary, configFile), config);
-        if (tokenizer !== undefined) {
-          await writeText(join(temporary, tokenizerFile), tokenizer.toJson());
-        }
-      },
-      exchangePaths,
-    );
-    warnOfOwnModules(model, structure.ownModules);
-  } finally {
-    for (const tensor of state.values()) tensor.dispose();
-  }
+  return {
+    state: model.stateDict(),
+    config,
+    tokenizer: tokenizer?.toJson() ?? null,
+    warn: () => warnOfOwnModules(model, structure.ownModules),
+  };
+}
+
+/**
+ * Replaces a model folder atomically.
+ *
+ * @param writeWeights writes `model.safetensors`
+ * @throws TorchError ERR_CHECKPOINT as {@link saveModel}
+ * @internal
+ */
+export async function writeModelFolder(
+  folder: string,
+  { config, tokenizer }: Pick<ModelContents, 'config' | 'tokenizer'>,
+  writeWeights: (sink: ByteSink) => Promise<void>,
+  further: readonly FurtherFile[] = [],
+): Promise<void> {
+  await refuseForeignFolder(folder);
+  await replaceFolder(
+    folder,
+    [weightsFile, configFile, tokenizerFile, ...stateFiles],
+    async (temporary) => {
+      await writeAndFlush(join(temporary, weightsFile), writeWeights);
+      await writeText(join(temporary, configFile), config);
+      if (tokenizer !== null) await writeText(join(temporary, tokenizerFile), tokenizer);
+      for (const { name, write } of further) await writeAndFlush(join(temporary, name), write);
+    },
+    exchangePaths,
+  );
 }
 
 /**

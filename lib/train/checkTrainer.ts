@@ -4,6 +4,7 @@ import { Optimizer } from '../optim/optimizer.js';
 import { Adam } from '../optim/adam.js';
 import type { Schedule } from '../optim/schedule.js';
 import {
+  checkArray,
   checkBoolean,
   checkChoice,
   checkFunction,
@@ -11,17 +12,18 @@ import {
   checkMethods,
   checkNonNegative,
   checkObject,
+  checkOptions,
   checkPath,
   checkPositive,
   checkPositiveOrInfinite,
   checkRequiredOptions,
   checkSignal,
   checkString,
-  checkStrings,
   describe,
 } from '../runtime/arguments.js';
 import type { Tensor } from '../tensor/tensor.js';
 import { checkBatchSource } from './batchSource.js';
+import { checkListener } from './run/events.js';
 import type { FitOptions, TrainerOptions, TrainingOptimizer } from './trainerOptions.js';
 import { warmup } from './warmup.js';
 
@@ -38,10 +40,17 @@ const optionNames = [
   'graphs',
   'out',
   'overwrite',
+  'resume',
+  'settings',
+  'saveEvery',
+  'keepLast',
+  'keepBest',
+  'select',
   'tokenizer',
   'columns',
   'samples',
   'reporter',
+  'listeners',
 ];
 
 /** @throws TypeError, RangeError if an option is invalid */
@@ -104,9 +113,8 @@ function checkGraphs(owner: string, options: TrainerOptions): void {
 
 /** Checks the options for what the trainer writes and reports. */
 function checkReports(owner: string, options: TrainerOptions): void {
-  const { out, overwrite, tokenizer, columns, samples, reporter } = options;
-  if (out !== undefined) checkPath(owner, 'out', out);
-  if (overwrite !== undefined) checkBoolean(owner, 'overwrite', overwrite);
+  const { tokenizer, columns, samples, reporter, listeners } = options;
+  checkSaves(owner, options);
   if (tokenizer !== undefined) checkTokenizer(owner, tokenizer);
   if (columns !== undefined) {
     const form = '{ source, target } with the names of two columns';
@@ -115,15 +123,50 @@ function checkReports(owner: string, options: TrainerOptions): void {
     checkString(owner, 'columns.target', target);
   }
   if (samples !== undefined) {
-    checkStrings(owner, 'samples', samples);
+    checkArray(owner, 'samples', samples, 'an array of texts');
+    samples.forEach((sample, index) => {
+      checkSample(owner, `samples[${index}]`, sample);
+    });
     if (samples.length > 0 && tokenizer === undefined) {
       throw new TypeError(`${owner}: samples need the tokenizer; pass it as an option`);
     }
   }
-  if (reporter !== undefined && reporter !== null) {
-    const methods = ['batch', 'epoch', 'message', 'finish'];
-    const expected = `null or a reporter with the methods ${methods.join(', ')}`;
-    checkMethods(owner, 'reporter', reporter, methods, expected);
+  if (reporter !== undefined && reporter !== null) checkListener(owner, 'reporter', reporter);
+  if (listeners !== undefined) {
+    checkArray(owner, 'listeners', listeners, 'an array of listeners');
+    listeners.forEach((listener, index) => {
+      checkListener(owner, `listeners[${index}]`, listener);
+    });
+  }
+}
+
+function checkSample(owner: string, name: string, sample: unknown): void {
+  if (typeof sample === 'string') return;
+  const { source, reference } = checkObject(owner, name, sample, 'a text or { source, reference }');
+  checkString(owner, `${name}.source`, source);
+  checkString(owner, `${name}.reference`, reference);
+}
+
+function checkSaves(owner: string, options: TrainerOptions): void {
+  const { out, overwrite, resume, settings, saveEvery, keepLast, keepBest, select } = options;
+  if (out !== undefined) checkPath(owner, 'out', out);
+  if (overwrite !== undefined) checkBoolean(owner, 'overwrite', overwrite);
+  if (resume !== undefined) checkBoolean(owner, 'resume', resume);
+  if (overwrite === true && resume === true) {
+    throw new TypeError(`${owner}: pass either resume, or overwrite, which removes the run`);
+  }
+  if (settings !== undefined) checkObject(owner, 'settings', settings, 'an object of JSON values');
+  if (saveEvery !== undefined) checkInteger(owner, 'saveEvery', saveEvery, 1);
+  if (keepLast !== undefined) checkInteger(owner, 'keepLast', keepLast, 0);
+  if (keepBest !== undefined) checkInteger(owner, 'keepBest', keepBest, 0);
+  if (select !== undefined) checkChoice(owner, 'select', select, ['loss', 'bleu', 'chrf']);
+  const needing = Object.entries({ resume, saveEvery, keepLast, keepBest }).filter(
+    ([, value]) => value !== undefined && value !== false && value !== 0,
+  );
+  if (out === undefined && needing.length > 0) {
+    throw new TypeError(
+      `${owner}: ${needing.map(([name]) => name).join(', ')} needs out, a folder`,
+    );
   }
 }
 
@@ -133,14 +176,45 @@ function checkOptimizer(owner: string, optimizer: unknown): void {
   checkNonNegative(owner, 'optimizer.lr', (optimizer as TrainingOptimizer).lr);
 }
 
+const fitOptionNames = [
+  'epochs',
+  'steps',
+  'minutes',
+  'patience',
+  'validation',
+  'validateEvery',
+  'extend',
+  'signal',
+];
+
 /** @throws TypeError, RangeError if an argument of `Trainer.fit` is invalid, or while a fit is running */
-export function checkFitArguments(train: unknown, options: FitOptions, running: boolean): void {
+export function checkFitArguments(
+  train: unknown,
+  options: FitOptions | undefined,
+  running: boolean,
+): void {
   const owner = 'Trainer.fit';
   checkBatchSource(owner, 'train', train);
-  checkRequiredOptions(owner, options, ['epochs', 'validation', 'signal'], 'epochs');
-  checkInteger(owner, 'epochs', options.epochs, 1);
-  checkSignal(owner, 'signal', options.signal);
-  if (options.validation !== undefined) checkBatchSource(owner, 'validation', options.validation);
+  if (options === undefined) {
+    throw new TypeError(`${owner}: options with epochs, steps or minutes are required`);
+  }
+  checkOptions(owner, options, fitOptionNames);
+  const { epochs, steps, minutes, patience, validation, validateEvery, extend, signal } = options;
+  if (epochs === undefined && steps === undefined && minutes === undefined) {
+    throw new TypeError(`${owner}: pass epochs, steps or minutes, or training would never end`);
+  }
+  if (epochs !== undefined) checkInteger(owner, 'epochs', epochs, 1);
+  if (steps !== undefined) checkInteger(owner, 'steps', steps, 1);
+  if (minutes !== undefined) checkPositive(owner, 'minutes', minutes);
+  if (patience !== undefined) checkInteger(owner, 'patience', patience, 1);
+  if (validateEvery !== undefined) checkInteger(owner, 'validateEvery', validateEvery, 1);
+  if (extend !== undefined) checkBoolean(owner, 'extend', extend);
+  checkSignal(owner, 'signal', signal);
+  if (validation !== undefined) checkBatchSource(owner, 'validation', validation);
+  const needing = Object.entries({ patience, validateEvery }).filter(([, v]) => v !== undefined);
+  if (validation === undefined && needing.length > 0) {
+    throw new TypeError(`${owner}: ${needing.map(([name]) => name).join(', ')} needs validation`);
+  }
   if (running) {
     throw new TypeError(`${owner}: a fit of this trainer is still running; await it first`);
   }

@@ -22,12 +22,9 @@ export type {
 export { tokenLossSum, type TokenLossOptions } from './steps/tokenLoss.js';
 export { lossCurve, type LossCurveOptions } from './run/lossCurve.js';
 export { BestModel, TokenMean, type BestEpoch } from './metrics.js';
-export {
-  ProgressBar,
-  type BatchProgress,
-  type ProgressStream,
-  type TrainingReporter,
-} from './run/progress.js';
+export { ProgressBar, type ProgressStream } from './run/progress.js';
+export type { BestValidation, Selection } from './run/runProgress.js';
+export type { SampleText } from './samples.js';
 export { Trainer } from './trainer.js';
 export type { FitOptions, FitResult, TrainerOptions, TrainingOptimizer } from './trainerOptions.js';
 export { warmup } from './warmup.js';

@@ -1,6 +1,12 @@
 /** Consecutive steps with a high loss before a warning: a single one may be an outlier. */
 const patience = 10;
 
+/** State of a {@link LossWatch} for a checkpoint. */
+export interface LossWatchState {
+  readonly high: number;
+  readonly hasWarned: boolean;
+}
+
 /** Warns once when the loss has exploded, that is, is far above the loss of uniform guessing. */
 export class LossWatch {
   readonly #guessing: number;
@@ -10,6 +16,15 @@ export class LossWatch {
   /** @param vocabSize number of tokens in the vocabulary */
   constructor(vocabSize: number) {
     this.#guessing = Math.log(vocabSize);
+  }
+
+  get state(): LossWatchState {
+    return { high: this.#high, hasWarned: this.#hasWarned };
+  }
+
+  set state({ high, hasWarned }: LossWatchState) {
+    this.#high = high;
+    this.#hasWarned = hasWarned;
   }
 
   /**

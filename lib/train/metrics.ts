@@ -23,6 +23,11 @@ export class TokenMean {
     return this.#tokens;
   }
 
+  /** Sum of the losses so far. */
+  get sum(): number {
+    return this.#lossSum;
+  }
+
   /** Sum of losses divided by sum of tokens; NaN before the first token. */
   get mean(): number {
     return this.#lossSum / this.#tokens;

@@ -1,17 +1,16 @@
 /** The training loop. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { checkTokenizerFits } from '../data/tokenizers/tokenizer.js';
 import { checkSpecialIds } from '../data/tokenizers/specialIds.js';
+import { checkTokenizerFits } from '../data/tokenizers/tokenizer.js';
+import { structureOf } from '../io/modelStructure.js';
 import { checkModel } from '../nn/model/checkModel.js';
 import { modelVocabSize } from '../nn/model/modelVocabulary.js';
-import { Translator } from '../decode/translator.js';
 import { isPackable, type Transformer } from '../nn/model/transformer.js';
 import { isInEvalMode, keepModes } from '../nn/module/modes.js';
-import { structureOf } from '../io/modelStructure.js';
 import { Adam } from '../optim/adam.js';
 import type { Schedule } from '../optim/schedule.js';
+import { checkFunction } from '../runtime/arguments.js';
 import { TorchError } from '../runtime/errors.js';
-import { canRecordGraphs, recordGraph } from '../tensor/cudaGraph.js';
 import type { Tensor } from '../tensor/tensor.js';
 import { BatchReader, type BatchSource } from './batchSource.js';
 import {
@@ -20,40 +19,33 @@ import {
   checkTrainerOptions,
   scheduleOf,
 } from './checkTrainer.js';
-import { CapturedSteps } from './steps/capturedSteps.js';
-import { longRowsWarning, warningsOf } from './epochWarnings.js';
-import { evaluate, type Evaluation } from './evaluate.js';
-import type { EpochRecord, History } from './run/history.js';
+import { warningsOf } from './epochWarnings.js';
 import { inScope } from './inScope.js';
-import { LossWatch } from './lossWatch.js';
-import { BestModel, TokenMean } from './metrics.js';
-import { ProgressBar, type TrainingReporter } from './run/progress.js';
-import { QueuedSteps } from './steps/queuedSteps.js';
+import {
+  checkEventName,
+  EventListeners,
+  type EndEvent,
+  type TrainingEvents,
+} from './run/events.js';
+import type { EpochRecord, History, ValidationRecord } from './run/history.js';
+import { Limits } from './run/limits.js';
+import { ProgressBar } from './run/progress.js';
 import { RunFolder } from './run/runFolder.js';
-import { weightBytes } from './run/runRoom.js';
-import { RunSaver } from './run/runSaver.js';
+import { RunProgress } from './run/runProgress.js';
+import { RunState } from './run/runState.js';
+import { makeSteps } from './steps/makeSteps.js';
+import { faultyParameter } from './steps/nonFinite.js';
 import { useSparseEmbeddings } from './steps/sparseEmbeddings.js';
-import { showSamples } from './samples.js';
-import { ImmediateSteps, type StepOutcome, type Steps } from './steps/steps.js';
+import type { StepOutcome, Steps } from './steps/steps.js';
 import type { FitOptions, FitResult, TrainerOptions, TrainingOptimizer } from './trainerOptions.js';
-
-type EpochLosses = Pick<EpochRecord, 'trainLoss' | 'validationLoss'>;
-
-interface EpochTraining {
-  readonly mean: TokenMean;
-  readonly seconds: number;
-  readonly emptyBatches: number;
-  readonly skippedSteps: number;
-  /** Whether all batches were processed. */
-  readonly complete: boolean;
-}
+import { showSamples, validate } from './validation.js';
 
 /**
- * Trains a translation model with token-level cross-entropy and Adam, validates after each epoch and
- * keeps the best model.
+ * Trains a translation model with token-level cross-entropy and Adam, validates it and keeps the best.
  *
  * ```ts
- * const trainer = new Trainer(model, { specialIds, tokenizer, out: 'runs/a' });
+ * const trainer = new Trainer(model, { specialIds, tokenizer, out: 'runs/a', resume: true });
+ * trainer.on('validation', ({ step, loss }) => console.log(step, loss));
  * await trainer.fit(trainBatches, { validation: validationBatches, epochs: 10 });
  * ```
  *
@@ -65,60 +57,93 @@ export class Trainer {
   readonly model: Transformer;
   /** The `optimizer` option, or the trainer's own Adam. */
   readonly optimizer: TrainingOptimizer;
-  /** Losses so far, over all calls to {@link fit}. */
-  readonly history: History = {
-    steps: [],
-    validationBatches: [],
-    validations: [],
-    epochs: [],
-  };
+  /** Records so far, over all calls to {@link fit} and all parts of a resumed run. */
+  readonly history: History = { steps: [], validationBatches: [], validations: [], epochs: [] };
   readonly #options: TrainerOptions;
   readonly #parameters: Tensor[];
   /** Null if the optimizer keeps its own learning rate. */
   readonly #schedule: Schedule | null;
-  readonly #accumulate: number;
   readonly #ownOptimizer: Adam | null;
-  readonly #reporter: TrainingReporter | null;
-  readonly #folder: RunFolder | null;
-  readonly #saver: RunSaver | null;
-  readonly #best = new BestModel();
-  readonly #lossWatch: LossWatch;
-  #epoch = 0;
-  #step = 0;
-  readonly #start = performance.now();
+  readonly #listeners = new EventListeners();
+  readonly #progress: RunProgress;
+  /** Saves and restores the run; null if nothing is written. */
+  readonly #state: RunState | null;
+  /** The planned end of the earlier calls to `fit`. */
+  #planned = { epochs: 0, steps: 0, minutes: 0 };
   #fitting = false;
+  /** When the clock of this call started, less the seconds before. */
+  #start = 0;
   /** Restores the modules' modes of the latest epoch; null before the first. */
   #restoreModes: (() => void) | null = null;
   /** Checked once per epoch: hooks or modules may be replaced between epochs. */
   #packs = false;
+  /** The step of the latest save. */
+  #savedAt = 0;
 
   /** @throws TypeError, RangeError if `model` is not a Transformer or an option is invalid */
   constructor(model: Transformer, options: TrainerOptions) {
     checkModel('Trainer', model);
     checkTrainerOptions(options);
     const vocabSize = modelVocabSize(model);
-    const { tokenizer } = options;
+    const { tokenizer, specialIds, out, reporter, listeners = [] } = options;
     if (tokenizer !== undefined) checkTokenizerFits('Trainer', tokenizer, vocabSize);
-    checkSpecialIds(options.specialIds, vocabSize, 'Trainer');
-    this.#lossWatch = new LossWatch(vocabSize);
+    checkSpecialIds(specialIds, vocabSize, 'Trainer');
     // Fail now rather than after the first epoch.
-    if (options.out !== undefined) structureOf('Trainer', model);
+    if (out !== undefined) structureOf('Trainer', model);
     this.model = model;
     this.#options = options;
     this.#parameters = model.parameters().filter((parameter) => parameter.requiresGrad);
     this.#schedule = scheduleOf(options);
     checkParameters(options.optimizer, this.#parameters);
-    this.#accumulate = options.accumulate ?? 1;
     this.#ownOptimizer = options.optimizer === undefined ? new Adam(this.#parameters) : null;
     this.optimizer = options.optimizer ?? (this.#ownOptimizer as Adam);
-    this.#reporter = options.reporter === undefined ? new ProgressBar() : options.reporter;
-    this.#folder = options.out === undefined ? null : new RunFolder(options.out);
-    const say = (message: string) => this.#reporter?.message(message);
-    this.#saver = this.#folder === null ? null : new RunSaver(this.#folder, say);
+    this.#progress = new RunProgress(vocabSize, options.select ?? 'loss');
+    if (reporter !== null) this.#listeners.add('Trainer', reporter ?? new ProgressBar());
+    for (const listener of listeners) this.#listeners.add('Trainer', listener);
+    this.#state =
+      out === undefined
+        ? null
+        : new RunState(new RunFolder(out), {
+            model,
+            options,
+            optimizer: this.optimizer,
+            schedule: this.#schedule,
+            progress: this.#progress,
+            history: this.history,
+            say: (message) => this.#say(message),
+            saved: (event) => this.#listeners.emit('checkpoint', event),
+          });
+  }
+
+  /** Steps taken so far, over all parts of the run. */
+  get step(): number {
+    return this.#progress.step;
+  }
+
+  /** Complete epochs so far, over all parts of the run. */
+  get epoch(): number {
+    return this.#progress.epoch;
   }
 
   /**
-   * Trains for `epochs` more epochs. A second call continues where the first ended.
+   * Calls `handle` at every event of this name, see {@link TrainingEvents}.
+   *
+   * @returns a function that ends this
+   * @throws TypeError if there is no such event, or `handle` is not a function
+   */
+  on<Name extends keyof TrainingEvents>(
+    name: Name,
+    handle: (event: TrainingEvents[Name]) => void | Promise<void>,
+  ): () => void {
+    checkEventName('Trainer.on', name);
+    checkFunction('Trainer.on', 'handle', handle);
+    return this.#listeners.add('Trainer.on', { [name]: handle });
+  }
+
+  /**
+   * Trains until one of the limits in `options`, counted from the end of the previous call, or with
+   * `resume` from the start of the run. A second call continues where the first ended, within an epoch
+   * too.
    *
    * A model in eval mode is put into training mode. If only some modules are in eval mode, they
    * remain so: `model.train(); model.encoder.eval()` trains the encoder without dropout. To freeze its
@@ -129,130 +154,241 @@ export class Trainer {
    * @throws TypeError, RangeError if an argument is invalid, if a source yields something that is not
    *   a batch, or if another `fit` of this trainer is running
    * @throws TorchError ERR_NON_FINITE if a loss or gradient is not finite (option `nonFinite`);
-   *   ERR_CHECKPOINT before the first step if the disk of `out` has too little space or another
-   *   training run uses `out`, or at the end if the last state could not be saved
+   *   ERR_CHECKPOINT before the first step if the disk of `out` has too little space, another
+   *   training run uses `out`, or the run there cannot be resumed with these settings or this data; or
+   *   at the end if the last state could not be saved
    */
   async fit(train: BatchSource, options: FitOptions): Promise<FitResult> {
     checkFitArguments(train, options, this.#fitting);
     this.#fitting = true;
     try {
-      await this.#folder?.lock();
+      await this.#state?.folder.lock();
       try {
         return await this.#fit(train, options);
       } finally {
-        await this.#folder?.release();
+        await this.#state?.folder.release();
       }
     } finally {
       this.#fitting = false;
     }
   }
 
-  async #fit(train: BatchSource, { epochs, validation, signal }: FitOptions): Promise<FitResult> {
-    const lastEpoch = this.#epoch + epochs;
-    const stepsBefore = this.#step;
+  async #fit(train: BatchSource, options: FitOptions): Promise<FitResult> {
+    const progress = this.#progress;
+    const isNew = progress.step === 0 && progress.epoch === 0;
+    let limits = this.#limits(options);
     // Already aborted: do not remove an earlier run's models.
-    if (this.#epoch === 0 && this.#step === 0 && signal?.aborted !== true) {
-      await this.#folder?.prepare(this.#options.overwrite ?? false, {
-        weights: weightBytes(this.model),
-        models: validation === undefined ? ['last'] : ['best', 'last'],
-      });
+    if (isNew && options.signal?.aborted !== true) {
+      await this.#state?.open(options, limits.settings);
+      limits = this.#limits(options);
     }
+    const { step: stepsBefore, seconds } = progress;
+    this.#start = performance.now() - 1000 * seconds;
+    this.#savedAt = stepsBefore;
     const steps = this.#makeSteps();
+    this.#state?.begin(steps.lossScale, limits.settings);
+    const restoreEmbeddings =
+      this.#ownOptimizer === null ? () => undefined : useSparseEmbeddings(this.model);
+    let end: Pick<EndEvent, 'reason' | 'error'> = { reason: 'error' };
     try {
-      while (this.#epoch < lastEpoch && signal?.aborted !== true) {
-        const epoch = this.#epoch + 1;
-        const training = await this.#train(train, steps, epoch, lastEpoch, signal);
-        if (!training.complete) break;
-        this.#epoch = epoch;
-        const validated =
-          validation === undefined ? null : await this.#validate(validation, lastEpoch, signal);
-        await this.#finishEpoch(training, validated, lastEpoch, signal);
-      }
+      await this.#emitStart(limits);
+      const reason = await this.#loop(train, options, limits, steps);
       // Without a step there is nothing new to save, and an older `last/` must be kept.
-      if (signal?.aborted === true && this.#step > stepsBefore) await this.#saveLast();
-      this.#saver?.refuseFailure(this.#step);
+      if (progress.step > stepsBefore && this.#savedAt !== progress.step) await this.#save();
+      await this.#state?.finish(progress.step);
+      end = { reason };
     } catch (error) {
-      if (isNonFinite(error) && this.#step > stepsBefore) await this.#saveLast();
+      end = { reason: 'error', error };
+      await this.#state?.settled().catch(() => undefined);
+      if (isNonFinite(error) && progress.step > stepsBefore) {
+        await this.#save();
+        await this.#state?.settled();
+      }
       throw error;
     } finally {
+      restoreEmbeddings();
       steps.dispose();
-      this.#reporter?.finish();
+      progress.seconds = this.#seconds;
+      const { step, epoch } = progress;
+      await this.#listeners.emit('end', { step, epoch, seconds: progress.seconds, ...end });
     }
+    const { minutes } = limits;
+    this.#planned = { epochs: limits.epochs, steps: limits.steps, minutes };
     return {
-      aborted: signal?.aborted === true && this.#epoch < lastEpoch,
-      epochs: this.#epoch,
-      steps: this.#step,
-      best: this.#best.best,
+      aborted: end.reason === 'aborted',
+      reason: end.reason,
+      epochs: progress.epoch,
+      steps: progress.step,
+      best: progress.best,
       history: this.history,
     };
   }
 
-  /** One pass over the training data, or less if the signal is aborted. */
-  async #train(
-    source: BatchSource,
+  /** Epochs of steps, with validations and saves between them. @returns why it ended */
+  async #loop(
+    train: BatchSource,
+    options: FitOptions,
+    limits: Limits,
     steps: Steps,
-    epoch: number,
-    epochs: number,
-    signal: AbortSignal | undefined,
-  ): Promise<EpochTraining> {
-    const start = performance.now();
-    const mean = new TokenMean();
-    const batches = new BatchReader('Trainer.fit', 'train', source, epoch);
-    let batch = 0;
-    let emptyBatches = 0;
-    let skippedSteps = 0;
-    let complete = false;
+  ): Promise<EndEvent['reason']> {
+    const progress = this.#progress;
+    for (;;) {
+      const epochStart = performance.now() - 1000 * progress.soFar.seconds;
+      const batches = await this.#enterEpoch(train);
+      try {
+        for (;;) {
+          await this.#betweenSteps(options, limits, steps);
+          const reason = this.#over(options, limits);
+          if (reason !== null) return reason;
+          const { count, digest, outcomes } = await inScope(async () => {
+            const next = await batches.take(this.#options.accumulate ?? 1);
+            return {
+              count: next.length,
+              digest: progress.digestAfter(next),
+              outcomes: await (next.length === 0 ? steps.finish() : steps.take(next)),
+            };
+          });
+          for (const outcome of outcomes) this.#record(outcome, batches.length);
+          if (count === 0) break;
+          progress.passed(count, digest);
+          progress.soFar.seconds = (performance.now() - epochStart) / 1000;
+          await nextTurn();
+        }
+      } finally {
+        // After an abort or an error, steps already taken still count.
+        for (const outcome of await steps.finish().catch(() => [])) {
+          if (outcome.kind === 'taken') this.#record(outcome, batches.length);
+        }
+        await batches.close();
+      }
+      await this.#finishEpoch(options);
+      const reason = this.#over(options, limits);
+      if (reason !== null) return reason;
+    }
+  }
+
+  /** Why training is over; null if it is not. */
+  #over({ signal }: FitOptions, limits: Limits): EndEvent['reason'] | null {
+    return signal?.aborted === true ? 'aborted' : limits.reached(this.#progress, this.#seconds);
+  }
+
+  /** The batches of the current epoch that are still to be trained on. */
+  async #enterEpoch(source: BatchSource): Promise<BatchReader> {
+    const { epoch, soFar } = this.#progress;
+    const batches = new BatchReader('Trainer.fit', 'train', source, epoch + 1);
+    // A position within the epoch: what was taken before must come again, in the same order.
+    if (soFar.batch > 0) await this.#progress.skip(batches);
     this.#enterTraining();
     this.#packs = isPackable(this.model);
-    const restoreEmbeddings =
-      this.#ownOptimizer === null ? () => undefined : useSparseEmbeddings(this.model);
-    try {
-      while (signal?.aborted !== true) {
-        const [given, outcomes] = await inScope(async () => {
-          const next = await batches.take(this.#accumulate);
-          return [next.length, await (next.length === 0 ? steps.finish() : steps.take(next))];
-        });
-        for (const outcome of outcomes) {
-          batch += outcome.batches;
-          emptyBatches += outcome.empty;
-          if (outcome.kind === 'taken') this.#record(outcome, epoch, mean);
-          if (outcome.kind !== 'skipped') continue;
-          skippedSteps++;
-          if (outcome.isOverflow !== true) this.#refuseNonFinite(outcome.fault, epoch, batch);
-        }
-        if (outcomes.length > 0) {
-          this.#reporter?.batch({
-            part: 'train',
-            epoch,
-            epochs,
-            batch,
-            batches: batches.length,
-            loss: mean.mean,
-            tokens: mean.tokens,
-          });
-        }
-        if (given === 0) {
-          complete = true;
-          break;
-        }
-        await nextTurn();
-      }
-    } finally {
-      // After an abort or an error, steps already taken still count.
-      for (const outcome of await steps.finish().catch(() => [])) {
-        if (outcome.kind === 'taken') this.#record(outcome, epoch, mean);
-      }
-      restoreEmbeddings();
-      await batches.close();
+    return batches;
+  }
+
+  /** Validates and saves if it is time to. */
+  async #betweenSteps(options: FitOptions, limits: Limits, steps: Steps): Promise<void> {
+    const { validation, validateEvery, signal } = options;
+    const { saveEvery } = this.#options;
+    const progress = this.#progress;
+    const isDue = (every: number | undefined, step: number) =>
+      every !== undefined && step > 0 && step % every === 0;
+    const next = progress.step + 1;
+    // Steps on a GPU are reported one late, which must not move the moment.
+    if (next >= limits.steps || isDue(validateEvery, next) || isDue(saveEvery, next)) {
+      for (const outcome of await steps.finish()) this.#record(outcome, null);
     }
-    if (complete && batch === 0) throw noBatches(epoch);
-    return {
-      mean,
-      seconds: (performance.now() - start) / 1000,
-      emptyBatches,
-      skippedSteps,
-      complete,
+    const { step } = progress;
+    const isLast = validateEvery !== undefined && limits.reached(progress, this.#seconds) !== null;
+    const validates =
+      validation !== undefined &&
+      step !== progress.validatedAt &&
+      (isDue(validateEvery, step) || (isLast && step > 0));
+    const validated = validates ? await this.#validate(validation, options) : null;
+    if (signal?.aborted === true) return;
+    if (validated !== null || (isDue(saveEvery, step) && step !== this.#savedAt)) {
+      await this.#save(validated);
+    }
+  }
+
+  async #finishEpoch(options: FitOptions): Promise<void> {
+    const { validation, validateEvery, signal } = options;
+    const progress = this.#progress;
+    const { soFar } = progress;
+    const epoch = progress.epoch + 1;
+    if (soFar.batch === 0) throw noBatches(epoch);
+    // Without a validation, samples are shown at the end of each epoch.
+    if (validation === undefined) await this.#showSamples(signal);
+    const validates = validation !== undefined && validateEvery === undefined;
+    const validated = validates ? await this.#validate(validation, options) : null;
+    // The run ends here; when it is resumed, the validation is made again.
+    if (validates && validated === null) return;
+    const record: EpochRecord = {
+      epoch,
+      step: progress.step,
+      trainLoss: soFar.mean.mean,
+      validationLoss: validated?.loss ?? null,
+      trainTokens: soFar.mean.tokens,
+      validationTokens: validated?.tokens ?? 0,
+      trainSeconds: soFar.seconds,
+      validationSeconds: validated?.seconds ?? 0,
+      skippedBatches: soFar.emptyBatches,
+      skippedSteps: soFar.skippedSteps,
+      best: validated?.best ?? false,
     };
+    progress.finishEpoch();
+    this.history.epochs.push(record);
+    await this.#save(validated);
+    await this.#listeners.emit('epoch', record);
+    for (const warning of warningsOf(record)) this.#say(warning);
+    const warning = progress.lossWatch.epoch(record.trainLoss);
+    if (warning !== null) this.#say(warning);
+  }
+
+  /** @returns null if the signal stopped it */
+  async #validate(source: BatchSource, options: FitOptions): Promise<ValidationRecord | null> {
+    const progress = this.#progress;
+    const { step } = progress;
+    const epoch = progress.epoch + 1;
+    const { validationBatches } = this.history;
+    const before = validationBatches.length;
+    const measured = await validate(
+      this.model,
+      source,
+      epoch,
+      this.#validationSettings(options.signal),
+      (batch, soFar) => {
+        validationBatches.push({ epoch, ...batch });
+        const { batch: done } = batch;
+        this.#listeners.emitNow('validationBatch', { step, epoch, ...soFar, batch: done });
+      },
+    );
+    if (measured === null) {
+      validationBatches.length = before;
+      return null;
+    }
+    // Whether the previous best was saved is known now.
+    await this.#state?.settled();
+    const best = progress.consider({ step, epoch, ...measured });
+    const record: ValidationRecord = { step, epoch, ...measured, best };
+    progress.validatedAt = step;
+    this.history.validations.push(record);
+    await this.#listeners.emit('validation', record);
+    return record;
+  }
+
+  async #showSamples(signal: AbortSignal | undefined): Promise<void> {
+    await showSamples(this.model, this.#validationSettings(signal));
+  }
+
+  #validationSettings(signal: AbortSignal | undefined) {
+    const { specialIds, tokenizer, samples = [] } = this.#options;
+    const say = (message: string) => this.#say(message);
+    return { specialIds, tokenizer, samples, signal, say };
+  }
+
+  /** @param validated the validation at this step, null without one */
+  async #save(validated: ValidationRecord | null = null): Promise<void> {
+    this.#progress.seconds = this.#seconds;
+    this.#savedAt = this.#progress.step;
+    await this.#state?.save(validated);
   }
 
   /**
@@ -267,173 +403,94 @@ export class Trainer {
     this.#restoreModes = keepModes(this.model);
   }
 
-  #record(
-    { lossSum, tokens, learningRate, gradientNorm }: StepOutcome & { kind: 'taken' },
-    epoch: number,
-    mean: TokenMean,
-  ): void {
-    this.#step++;
-    mean.add(lossSum, tokens);
-    const loss = lossSum / tokens;
-    const seconds = (performance.now() - this.#start) / 1000;
-    this.history.steps.push({
-      step: this.#step,
-      epoch,
-      loss,
-      tokens,
-      learningRate,
-      gradientNorm,
-      seconds,
+  /** @param batches number of batches in the epoch, null if unknown */
+  #record(outcome: StepOutcome, batches: number | null): void {
+    const progress = this.#progress;
+    const { soFar } = progress;
+    soFar.emptyBatches += outcome.empty;
+    soFar.reported += outcome.batches;
+    if (outcome.kind === 'empty') return;
+    if (outcome.kind === 'skipped') {
+      soFar.skippedSteps++;
+      if (outcome.isOverflow !== true) this.#refuseNonFinite(outcome.fault);
+      return;
+    }
+    const { lossSum, tokens, learningRate, gradientNorm } = outcome;
+    soFar.mean.add(lossSum, tokens);
+    const [step, epoch, loss] = [++progress.step, progress.epoch + 1, lossSum / tokens];
+    const seconds = this.#seconds;
+    const record = { step, epoch, loss, tokens, learningRate, gradientNorm, seconds };
+    this.history.steps.push(record);
+    this.#listeners.emitNow('step', {
+      ...record,
+      batch: soFar.reported,
+      batches,
+      epochLoss: soFar.mean.mean,
+      epochTokens: soFar.mean.tokens,
     });
-    this.#warn(this.#lossWatch.step(loss));
+    const warning = progress.lossWatch.step(loss);
+    if (warning !== null) this.#say(warning);
   }
 
-  #warn(warning: string | null): void {
-    if (warning !== null) this.#reporter?.message(warning);
+  #refuseNonFinite(fault: string): void {
+    const { epoch, step, soFar } = this.#progress;
+    const place = `epoch ${epoch + 1}, batch ${soFar.reported}`;
+    if (this.#options.nonFinite === 'skip') {
+      this.#say(`${place}: ${fault}; the step was skipped`);
+      return;
+    }
+    const parameter = faultyParameter(this.model);
+    const saved = this.#state === null ? '' : ` and will be saved in ${this.#state.folder.last}`;
+    throw new TorchError(
+      'ERR_NON_FINITE',
+      `Trainer.fit: ${fault} in ${place}; the step was not taken, so the model is as it was after step ` +
+        `${step}${saved}.${parameter === null ? '' : ` The first such values are in ${parameter}.`} Try a ` +
+        "smaller learningRate, a warmup or clip, or pass nonFinite: 'skip'",
+    );
   }
 
-  /** With Adam, steps on a GPU can be queued without waiting, and the loss can be scaled. */
   #makeSteps(): Steps {
     const { specialIds, dtype = 'float32', clip = Infinity } = this.#options;
     const { nonFinite, graphs = false } = this.#options;
     const settings = {
       model: this.model,
+      optimizer: this.optimizer,
       parameters: this.#parameters,
       pad: specialIds.pad,
       packs: () => this.#packs,
       dtype,
       clip,
       schedule: this.#schedule,
-      stepsTaken: () => this.#step,
+      stepsTaken: () => this.#progress.step,
     };
-    const { optimizer } = this;
-    const isOnGpu = this.#parameters.some(({ device }) => device !== 'cpu');
-    const stopsAtFault = nonFinite !== 'skip';
-    if (isOnGpu && graphs && optimizer instanceof Adam) {
-      if (canRecordGraphs()) {
-        return new CapturedSteps({ ...settings, optimizer }, stopsAtFault, recordGraph);
-      }
-      this.#reporter?.message(
-        'graphs: the CUDA kernels that record them are not available (`npx torchformer doctor`)',
-      );
-    }
-    return (isOnGpu || dtype === 'float16') && optimizer instanceof Adam
-      ? new QueuedSteps({ ...settings, optimizer }, stopsAtFault)
-      : new ImmediateSteps({ ...settings, optimizer });
+    const choice = { graphs, stopsAtFault: nonFinite !== 'skip' };
+    return makeSteps(settings, choice, (message) => this.#say(message));
   }
 
-  async #validate(
-    source: BatchSource,
-    epochs: number,
-    signal: AbortSignal | undefined,
-  ): Promise<Evaluation & { seconds: number }> {
-    const start = performance.now();
-    const epoch = this.#epoch;
-    const longRows: number[] = [];
-    const evaluation = await evaluate(this.model, source, {
-      pad: this.#options.specialIds.pad,
-      epoch,
-      ...(signal === undefined ? {} : { signal }),
-      // An error would lose the epoch's training.
-      onLongRows: (rows) => longRows.push(...rows),
-      onBatch: ({ index, loss, tokens }, soFar) => {
-        this.history.validationBatches.push({ epoch, batch: index, loss, tokens });
-        this.#reporter?.batch({
-          part: 'validation',
-          epoch,
-          epochs,
-          batch: index,
-          batches: soFar.expectedBatches,
-          loss: soFar.loss,
-          tokens: soFar.tokens,
-        });
-      },
+  /** Limits count from where the earlier calls were to end, or did end if that was before. */
+  #limits(options: FitOptions): Limits {
+    const { epoch, step, seconds } = this.#progress;
+    return new Limits(options, {
+      epochs: Math.min(this.#planned.epochs, epoch),
+      steps: Math.min(this.#planned.steps, step),
+      minutes: Math.min(this.#planned.minutes, seconds / 60),
     });
-    this.#warn(longRowsWarning(longRows));
-    return { ...evaluation, seconds: (performance.now() - start) / 1000 };
   }
 
-  async #finishEpoch(
-    training: EpochTraining,
-    validated: (Evaluation & { seconds: number }) | null,
-    epochs: number,
-    signal: AbortSignal | undefined,
-  ): Promise<void> {
-    const usable = validated?.complete === true ? validated : null;
-    const losses = { trainLoss: training.mean.mean, validationLoss: usable?.loss ?? null };
-    const best = usable !== null && (await this.#keepBest(usable.loss, losses));
-    const record: EpochRecord = {
-      epoch: this.#epoch,
-      step: this.#step,
-      ...losses,
-      trainTokens: training.mean.tokens,
-      validationTokens: usable?.tokens ?? 0,
-      trainSeconds: training.seconds,
-      validationSeconds: validated?.seconds ?? 0,
-      skippedBatches: training.emptyBatches,
-      skippedSteps: training.skippedSteps,
-      best,
-    };
-    this.history.epochs.push(record);
-    await this.#saveLast();
-
-    this.#reporter?.epoch(record, epochs);
-    for (const warning of warningsOf(record)) this.#reporter?.message(warning);
-    this.#warn(this.#lossWatch.epoch(record.trainLoss));
-    if (validated === null || validated.complete) await this.#showSamples(signal);
+  async #emitStart({ epochs, steps }: Limits): Promise<void> {
+    const { step, epoch, seconds } = this.#progress;
+    const parameters = this.#parameters.reduce((sum, { numel }) => sum + numel, 0);
+    const out = this.#state?.folder.path ?? null;
+    await this.#listeners.emit('start', { step, epoch, seconds, epochs, steps, parameters, out });
   }
 
-  /** Saves the model if it is the best so far; a model that cannot be saved does not count as best. */
-  async #keepBest(loss: number, losses: EpochLosses): Promise<boolean> {
-    if (!this.#best.isBetter(loss)) return false;
-    const saved = await this.#saver?.saveBest(this.model, this.#saveOptions(losses));
-    return saved !== false && this.#best.consider(this.#epoch, loss);
+  /** Seconds of the run so far. */
+  get #seconds(): number {
+    return (performance.now() - this.#start) / 1000;
   }
 
-  async #saveLast(): Promise<void> {
-    const options = this.#saveOptions(this.history.epochs.at(-1));
-    await this.#saver?.saveLast(this.model, options, this.history);
-  }
-
-  #saveOptions(latest: EpochLosses | undefined) {
-    const { specialIds, tokenizer, columns } = this.#options;
-    return {
-      specialIds,
-      ...(tokenizer === undefined ? {} : { tokenizer }),
-      ...(columns === undefined ? {} : { columns }),
-      training: {
-        epoch: this.#epoch,
-        step: this.#step,
-        trainLoss: latest?.trainLoss ?? null,
-        validationLoss: latest?.validationLoss ?? null,
-      },
-    };
-  }
-
-  async #showSamples(signal: AbortSignal | undefined): Promise<void> {
-    const { samples = [], tokenizer, specialIds } = this.#options;
-    if (samples.length === 0 || tokenizer === undefined || this.#reporter === null) return;
-    const restoreModes = keepModes(this.model);
-    this.model.eval();
-    try {
-      const translator = new Translator(this.model, { tokenizer, specialIds });
-      await showSamples(translator, samples, signal, (line) => this.#reporter?.message(line));
-    } finally {
-      restoreModes();
-    }
-  }
-
-  #refuseNonFinite(fault: string, epoch: number, batch: number): void {
-    const place = `epoch ${epoch}, batch ${batch}`;
-    if (this.#options.nonFinite === 'skip') {
-      this.#reporter?.message(`${place}: ${fault}; the step was skipped`);
-      return;
-    }
-    throw new TorchError(
-      'ERR_NON_FINITE',
-      `Trainer.fit: ${fault} in ${place}; the step was not taken, so the model is as it was after step ` +
-        `${this.#step}. Try a smaller learningRate, a warmup or clip, or pass nonFinite: 'skip'`,
-    );
+  #say(message: string): void {
+    this.#listeners.emitNow('message', message);
   }
 
   /** Frees the state of the trainer's own optimizer and all gradients, but not the model. */

@@ -1,12 +1,13 @@
 /** Options and results of a Trainer. */
 import type { SpecialIds } from '../data/tokenizers/specialIds.js';
 import type { Tokenizer } from '../data/tokenizers/tokenizer.js';
-import type { TranslationColumns } from '../io/modelConfig.js';
+import type { JsonValue, TranslationColumns } from '../io/modelConfig.js';
 import type { Schedule } from '../optim/schedule.js';
 import type { BatchSource } from './batchSource.js';
+import type { EndEvent, TrainingListener } from './run/events.js';
 import type { History } from './run/history.js';
-import type { BestEpoch } from './metrics.js';
-import type { TrainingReporter } from './run/progress.js';
+import type { BestValidation, Selection } from './run/runProgress.js';
+import type { SampleText } from './samples.js';
 
 /** The interface that the training loop requires of an optimizer. */
 export interface TrainingOptimizer {
@@ -65,27 +66,64 @@ export interface TrainerOptions {
    * `fit` saves `last/` and throws. `'skip'`: the step is skipped and counted.
    */
   nonFinite?: 'stop' | 'skip';
-  /** Output folder: `best/`, `last/`, `history.json`, `loss.svg`. Default: nothing is written. */
+  /**
+   * Output folder: `best/`, `last/`, `history.json`, `loss.svg`, with `keepLast` or `keepBest` also
+   * `checkpoints/`. Default: nothing is written.
+   */
   out?: string;
+  /**
+   * Whether to continue the run in `out`, if there is one: with the same model, data, order, settings
+   * and number of threads, it ends with the weights of a run that was not interrupted, to the bit on the
+   * CPU. Other settings or data are an error. Default false.
+   */
+  resume?: boolean;
+  /**
+   * Further settings of the run, such as a fingerprint of its data: saved with it, and compared when it
+   * is resumed. Default: none.
+   */
+  settings?: { readonly [name: string]: JsonValue };
+  /**
+   * Saves the run each time after this number of steps, besides after each validation and epoch.
+   * Default: only after those.
+   */
+  saveEvery?: number;
+  /** Number of latest saves whose models are kept in `checkpoints/`. Default 0. */
+  keepLast?: number;
+  /** Number of models with the best validations that are kept in `checkpoints/`. Default 0. */
+  keepBest?: number;
+  /** What the best validation is chosen by; scores need `scores`. Default `'loss'`. */
+  select?: Selection;
   /** Whether to remove the models of an earlier run in `out`. Default false: they are an error. */
   overwrite?: boolean;
   /** Saved with the models; required for `samples` and by `Translator.load`. */
   tokenizer?: Tokenizer;
   /** Names of the columns that the pairs came from; saved with the models. */
   columns?: TranslationColumns;
-  /** Source texts to translate and report after each epoch. Default: none. */
-  samples?: readonly string[];
-  /** Receives the progress; null for none. Default: a {@link ProgressBar} on standard error. */
-  reporter?: TrainingReporter | null;
+  /** Texts to translate and report after each validation, or epoch without one. Default: none. */
+  samples?: readonly SampleText[];
+  /** Shows the progress; null for none. Default: a {@link ProgressBar} on standard error. */
+  reporter?: TrainingListener | null;
+  /** Further listeners, such as records and stoppers; see also `Trainer.on`. Default: none. */
+  listeners?: readonly TrainingListener[];
 }
 
-/** Options of {@link Trainer.fit}. */
+/** Options of {@link Trainer.fit}; at least one of `epochs`, `steps` and `minutes` is required. */
 export interface FitOptions {
-  /** Number of passes over the training data. */
-  epochs: number;
+  /** Number of passes over the training data. Default: no limit. */
+  epochs?: number;
+  /** Number of optimizer steps. Default: no limit. */
+  steps?: number;
+  /** Minutes of training, validation included. Default: no limit. */
+  minutes?: number;
+  /** Ends after this number of validations in a row that are not the best. Default: no limit. */
+  patience?: number;
   /** Data used to select the best model. Default: none, and no `best/` is saved. */
   validation?: BatchSource;
-  /** Stops after the current step and saves the model as `last/`. */
+  /** Validates after each of this many steps, and at the end. Default: after each epoch. */
+  validateEvery?: number;
+  /** Whether a resumed run may have other limits than it was started with. Default false. */
+  extend?: boolean;
+  /** Stops after the current step and saves the run. */
   signal?: AbortSignal;
 }
 
@@ -93,12 +131,14 @@ export interface FitOptions {
 export interface FitResult {
   /** Whether the signal stopped the training. */
   readonly aborted: boolean;
+  /** Why the training ended; errors are thrown. */
+  readonly reason: EndEvent['reason'];
   /** Complete epochs so far. */
   readonly epochs: number;
   /** Optimizer steps so far. */
   readonly steps: number;
-  /** The epoch with the lowest validation loss; null without validation, or if no loss was finite. */
-  readonly best: BestEpoch | null;
+  /** The best validation; null without validation, or if no loss was finite. */
+  readonly best: BestValidation | null;
   /** The losses of all calls to `fit`: the same object as `trainer.history`. */
   readonly history: History;
 }

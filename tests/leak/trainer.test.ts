@@ -1,17 +1,10 @@
 import { beforeAll, expect, test } from 'vitest';
-import { batches, memory, Trainer, Translator, type TrainingReporter } from 'torchformer';
+import { batches, memory, Trainer, Translator } from 'torchformer';
 import { firstBatches, tinyModel, tinyTask, type TinyTask } from '../support/tinyTranslation.js';
 
 let task: TinyTask;
 beforeAll(async () => {
   task = await tinyTask();
-});
-
-const reporter = (onBatch: () => void): TrainingReporter => ({
-  batch: onBatch,
-  epoch: () => undefined,
-  message: () => undefined,
-  finish: () => undefined,
 });
 
 test('500 training steps leave the same number of live tensors after each, and bounded memory', async () => {
@@ -22,10 +15,12 @@ test('500 training steps leave the same number of live tensors after each, and b
     specialIds: task.specialIds,
     clip: 1,
     accumulate: 2,
-    reporter: reporter(() => {
-      tensors.push(memory().tensors);
-      bytes.push(memory().nativeBytes);
-    }),
+    reporter: {
+      step: () => {
+        tensors.push(memory().tensors);
+        bytes.push(memory().nativeBytes);
+      },
+    },
   });
   await trainer.fit((epoch) => batches(task.dataset, { batchSize: 1, shuffle: true, epoch }), {
     epochs: 20,
@@ -47,7 +42,7 @@ test('a trainer, its model and a translator leave nothing behind', async () => {
     specialIds,
     tokenizer,
     samples: ['twenty one'],
-    reporter: reporter(() => undefined),
+    reporter: null,
   });
   await trainer.fit(firstBatches(task, 4, 2), { epochs: 2, validation: firstBatches(task, 2, 2) });
   const during = memory().tensors;

@@ -41,8 +41,11 @@ export interface ValidationRecord {
   readonly loss: number;
   /** exp(loss): the number of equally likely words that the model hesitates between. */
   readonly perplexity: number;
-  /** Fraction of the targets that have the highest score, given the correct words before. */
-  readonly accuracy: number;
+  /**
+   * Fraction of the targets that have the highest score, given the correct words before; null if it was
+   * not measured.
+   */
+  readonly accuracy: number | null;
   /** Target tokens, excluding padding. */
   readonly tokens: number;
   /** BLEU of the translations, 0 to 100; null if none were made. */

@@ -3,10 +3,13 @@ import { open, readdir, rm, rmdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { makeFolder } from '../../runtime/makeFolder.js';
 import { saveFault, writeFileAtomically } from '../../io/atomicFile.js';
-import { temporarySibling, releaseTemporary } from '../../io/temporary.js';
-import { saveModel, type SaveModelOptions } from '../../io/checkpoint.js';
+import {
+  isStale,
+  releaseTemporary,
+  removeStaleTemporaries,
+  temporarySibling,
+} from '../../io/temporary.js';
 import { TorchError } from '../../runtime/errors.js';
-import type { Transformer } from '../../nn/model/transformer.js';
 import { lockRun, type RunLock } from './runLock.js';
 import { checkRoom, type NeededRoom } from './runRoom.js';
 import { historyJson, type History } from './history.js';
@@ -32,10 +35,38 @@ export class RunFolder {
     return join(this.path, 'last');
   }
 
+  /** Folder of the models that are kept besides. */
+  get checkpoints(): string {
+    return join(this.path, 'checkpoints');
+  }
+
+  /** Model folder of a step: names sort as their steps do. */
+  checkpoint(step: number): string {
+    return join(this.checkpoints, `step-${String(step).padStart(8, '0')}`);
+  }
+
+  /** The step of a model folder in `checkpoints/`; null for other names. */
+  stepOf(name: string): number | null {
+    const [, digits] = /^step-(\d{8,})$/.exec(name) ?? [];
+    return digits === undefined ? null : Number(digits);
+  }
+
   /** Names of the models of an earlier run in this folder. */
   async models(): Promise<string[]> {
     const names = await readdir(this.path).catch(() => [] as string[]);
-    return names.filter((name) => name === 'best' || name === 'last').sort();
+    return names.filter((name) => ['best', 'last', 'checkpoints'].includes(name)).sort();
+  }
+
+  /** Removes what killed processes left of unfinished saves, and models of later steps. */
+  async clean(step: number): Promise<void> {
+    for (const target of [this.best, this.last]) await removeStaleTemporaries(target);
+    for (const name of await readdir(this.checkpoints).catch(() => [] as string[])) {
+      const path = join(this.checkpoints, name);
+      const found = this.stepOf(name);
+      if (found === null ? isStale(path) : found > step) {
+        await rm(path, { recursive: true, force: true });
+      }
+    }
   }
 
   /**
@@ -113,10 +144,6 @@ export class RunFolder {
     } catch (error) {
       throw saveFault(this.path, error);
     }
-  }
-
-  async save(which: 'best' | 'last', model: Transformer, options: SaveModelOptions): Promise<void> {
-    await saveModel(this[which], model, options);
   }
 
   async saveReports(history: History): Promise<void> {

@@ -73,10 +73,12 @@ describe('new Trainer', () => {
 
   test.each<[string, unknown, string]>([
     ['specialIds', null, 'must be { pad, bos, eos }, got null'],
-    ['reporter', {}, 'got an Object without the methods batch, epoch, message, finish'],
-    ['reporter', { batch() {}, epoch() {}, message() {} }, 'without the method finish'],
-    ['reporter', 5, 'must be null or a reporter with the methods'],
-    ['reporter', { batch: 1, epoch: 2, message: 3, finish: 4 }, 'without the methods batch'],
+    ['reporter', {}, 'must be an object with methods such as step(event); events: start, step'],
+    ['reporter', { batch() {} }, 'must be an object with methods such as step(event)'],
+    ['reporter', 5, 'must be an object with methods such as step(event)'],
+    ['reporter', { step: 1 }, 'reporter.step must be a function'],
+    ['listeners', { step() {} }, 'must be an array of listeners'],
+    ['listeners', [{}], 'listeners[0] must be an object with methods'],
     ['optimizer', {}, 'got an Object without the methods zeroGrad, stepAsync'],
     ['optimizer', 5, 'must be an optimizer such as new Adam(model.parameters()), got 5'],
     ['optimizer', Adam, 'got the function Adam'],
@@ -90,13 +92,9 @@ describe('new Trainer', () => {
     ['out', '', 'must be a path, got the string ""'],
     ['out', null, 'must be a path, got null'],
     ['overwrite', 'yes', 'must be true or false, got the string "yes"'],
-    [
-      'samples',
-      'hello',
-      'must be an array of strings, got the string "hello"; for a single string,',
-    ],
-    ['samples', [5], '[0] must be a string, got 5'],
-    ['samples', null, 'must be an array of strings, got null'],
+    ['samples', 'hello', 'must be an array of texts, got the string "hello"'],
+    ['samples', [5], '[0] must be a text or { source, reference }, got 5'],
+    ['samples', null, 'must be an array of texts, got null'],
     ['tokenizer', 5, 'must be a Tokenizer, got 5; make one with Tokenizer.fromFile'],
     ['tokenizer', {}, 'must be a Tokenizer, got an Object'],
     ['columns', 5, 'must be { source, target } with the names of two columns, got 5'],
@@ -172,8 +170,8 @@ describe('Trainer.fit', () => {
   });
 
   test.each<[string, unknown, string]>([
-    ['no options', undefined, 'options with epochs are required, got undefined'],
-    ['no epochs', {}, 'epochs must be an integer, got undefined'],
+    ['no options', undefined, 'options with epochs, steps or minutes are required'],
+    ['no epochs', {}, 'pass epochs, steps or minutes, or training would never end'],
     ['a number', 3, 'options must be an object, got 3'],
     ['signal 5', { epochs: 1, signal: 5 }, 'signal must be an AbortSignal, got 5'],
     [
@@ -329,10 +327,7 @@ test('a training whose folder another one has taken over saves nothing more', as
   const trainer = makeTrainer({
     out,
     reporter: {
-      batch: () => writeFileSync(lock, '1 another-host'),
-      epoch: () => undefined,
-      message: () => undefined,
-      finish: () => undefined,
+      step: () => writeFileSync(lock, '1 another-host'),
     },
   });
   await expect(trainer.fit(firstBatches(task, 2, 1), oneEpoch)).rejects.toMatchObject({

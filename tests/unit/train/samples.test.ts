@@ -5,6 +5,7 @@ import {
   Trainer,
   TranslationDataset,
   type TrainerOptions,
+  type TrainingListener,
   type Transformer,
 } from 'torchformer';
 // Internal: what a trainer watches its losses with.
@@ -25,12 +26,7 @@ beforeAll(async () => {
 function trainerOf(model: Transformer, options: Partial<TrainerOptions>) {
   const messages: string[] = [];
   const { specialIds, tokenizer } = task;
-  const reporter = {
-    batch: () => undefined,
-    epoch: () => undefined,
-    message: (text: string) => messages.push(text),
-    finish: () => undefined,
-  };
+  const reporter: TrainingListener = { message: (text) => void messages.push(text) };
   return { trainer: new Trainer(model, { specialIds, tokenizer, reporter, ...options }), messages };
 }
 

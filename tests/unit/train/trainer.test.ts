@@ -26,13 +26,14 @@ import {
   Translator,
   type Batch,
   type Batches,
-  type BatchProgress,
   type BatchSource,
   type EpochRecord,
+  type StepEvent,
   type StepRecord,
   type Tensor,
   type TrainerOptions,
-  type TrainingReporter,
+  type TrainingListener,
+  type ValidationBatchEvent,
 } from 'torchformer';
 import {
   firstBatches,
@@ -52,13 +53,23 @@ beforeAll(async () => {
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-class Recorder implements TrainingReporter {
-  readonly batches: BatchProgress[] = [];
+/** A step, or a batch of the validation, with what the epoch has so far. */
+type Progress = ValidationBatchEvent & { readonly part: 'train' | 'validation' };
+
+class Recorder implements TrainingListener {
+  readonly batches: Progress[] = [];
   readonly epochs: EpochRecord[] = [];
   readonly messages: string[] = [];
   finished = 0;
-  constructor(private readonly onBatch: (progress: BatchProgress) => void = () => undefined) {}
-  batch(progress: BatchProgress): void {
+  constructor(private readonly onBatch: (progress: Progress) => void = () => undefined) {}
+  step(event: StepEvent): void {
+    const { epochLoss: loss, epochTokens: tokens } = event;
+    this.#batch({ ...event, part: 'train', loss, tokens });
+  }
+  validationBatch(event: ValidationBatchEvent): void {
+    this.#batch({ ...event, part: 'validation' });
+  }
+  #batch(progress: Progress): void {
     this.batches.push(progress);
     this.onBatch(progress);
   }
@@ -68,7 +79,7 @@ class Recorder implements TrainingReporter {
   message(text: string): void {
     this.messages.push(text);
   }
-  finish(): void {
+  end(): void {
     this.finished++;
   }
 }
@@ -341,7 +352,7 @@ describe('parts in eval mode', () => {
   /** Modes of all parts in each step, and behind the training. */
   async function modesIn(
     prepare: (trained: ReturnType<typeof setup>) => void,
-    reporter: Partial<TrainingReporter> = {},
+    reporter: TrainingListener = {},
   ) {
     const trained = setup({
       tokenizer: task.tokenizer,
@@ -468,19 +479,21 @@ describe('a signal', () => {
     dispose();
   });
 
-  test('during validation leaves an epoch that is not the best', async () => {
+  test('during validation leaves the epoch open, and validates when it goes on', async () => {
     const controller = new AbortController();
     const recorder = new Recorder(({ part }) => {
       if (part === 'validation') controller.abort();
     });
     const { trainer, dispose } = setup({ reporter: recorder });
-    const result = await trainer.fit(firstBatches(task, 2, 2), {
-      epochs: 3,
-      validation: firstBatches(task, 4, 1),
-      signal: controller.signal,
-    });
-    expect(result).toMatchObject({ aborted: true, epochs: 1, best: null });
-    expect(recorder.epochs[0]).toMatchObject({ validationLoss: null, best: false });
+    const data = firstBatches(task, 2, 2);
+    const validation = firstBatches(task, 4, 1);
+    const options = { epochs: 1, validation };
+    const result = await trainer.fit(data, { ...options, signal: controller.signal });
+    expect(result).toMatchObject({ aborted: true, epochs: 0, steps: 1, best: null });
+    expect(recorder.epochs).toEqual([]);
+    const rest = await trainer.fit(data, options);
+    expect(rest).toMatchObject({ reason: 'finished', epochs: 1, steps: 1, best: { epoch: 1 } });
+    expect(trainer.history.validationBatches).toHaveLength(4);
     dispose();
   });
 

@@ -1,0 +1,198 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import {
+  AdamW,
+  batches,
+  manualSeed,
+  noam,
+  SGD,
+  Trainer,
+  type BatchSource,
+  type FitOptions,
+  type TrainerOptions,
+} from 'torchformer';
+import { tinyModel, tinyTask, weightsOf, type TinyTask } from '../../support/tinyTranslation.js';
+
+let task: TinyTask;
+let folder: string;
+beforeAll(async () => {
+  task = await tinyTask();
+});
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'torchformer-resume-'));
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+/** Seven batches an epoch, in another order each time. */
+const train: BatchSource = (epoch) =>
+  batches(task.dataset, { batchSize: 7, shuffle: true, seed: 5, epoch });
+
+interface Run {
+  options?: Partial<TrainerOptions>;
+  fit?: Partial<FitOptions>;
+  source?: BatchSource;
+  /** Ends the run after this number of its steps, as a signal does. */
+  stopAfter?: number;
+  /** Batches of the validation after which the run is ended. */
+  stopInValidation?: number;
+  optimizer?: 'adam' | 'adamw' | 'sgd';
+}
+
+/** A new process's part of the run in `out`: everything is made anew. */
+async function run(
+  out: string,
+  { options = {}, fit = {}, source = train, stopAfter, stopInValidation, optimizer }: Run = {},
+) {
+  manualSeed(3);
+  const model = tinyModel(task.tokenizer.vocabSize, { dropout: 0.3 });
+  const optimizers = { adamw: AdamW, sgd: SGD };
+  const controller = new AbortController();
+  const trainer = new Trainer(model, {
+    specialIds: task.specialIds,
+    tokenizer: task.tokenizer,
+    out: join(folder, out),
+    resume: true,
+    schedule: noam({ dModel: 16, warmup: 10 }),
+    reporter: null,
+    ...(optimizer === undefined || optimizer === 'adam'
+      ? {}
+      : { optimizer: new optimizers[optimizer](model.parameters()) }),
+    ...options,
+  });
+  let taken = 0;
+  let validated = 0;
+  trainer.on('step', () => {
+    if (++taken === stopAfter) controller.abort();
+  });
+  trainer.on('validationBatch', () => {
+    if (++validated === stopInValidation) controller.abort();
+  });
+  const validation = batches(task.dataset, { batchSize: 20 });
+  try {
+    const result = await trainer.fit(source, {
+      epochs: 3,
+      validation,
+      signal: controller.signal,
+      ...fit,
+    });
+    return { result, weights: weightsOf(model) };
+  } finally {
+    trainer.dispose();
+    model.dispose();
+  }
+}
+
+describe('a run that is resumed', () => {
+  test.each([
+    ['within an epoch', { stopAfter: 10 }],
+    ['at the first step', { stopAfter: 1 }],
+    ['at the end of an epoch', { stopAfter: 8 }],
+    ['during a validation', { stopInValidation: 2 }],
+  ] satisfies [string, Run][])('%s ends with the same weights, to the bit', async (_, stop) => {
+    const whole = await run('whole');
+    const first = await run('parts', stop);
+    expect(first.result).toMatchObject({ aborted: true, reason: 'aborted' });
+    const rest = await run('parts');
+    expect(rest.result).toMatchObject({ reason: 'finished', epochs: 3, steps: 24 });
+    expect(rest.weights).toEqual(whole.weights);
+    expect(rest.result.best).toEqual(whole.result.best);
+    for (const name of ['best', 'last']) {
+      const bytes = (out: string) => readFileSync(join(folder, out, name, 'model.safetensors'));
+      expect(bytes('parts').equals(bytes('whole'))).toBe(true);
+    }
+  });
+
+  test.each(['adamw', 'sgd'] as const)('has the state of %s', async (optimizer) => {
+    const options = { clip: 0.5, accumulate: 2 };
+    const whole = await run('whole', { options, optimizer });
+    for (const stopAfter of [2, 3, 4]) await run('parts', { options, optimizer, stopAfter });
+    const rest = await run('parts', { options, optimizer });
+    expect(rest.weights).toEqual(whole.weights);
+  });
+
+  test('has the scale of its float16 losses', async () => {
+    const options = { dtype: 'float16' } as const;
+    const whole = await run('whole', { options });
+    await run('parts', { options, stopAfter: 5 });
+    const rest = await run('parts', { options });
+    expect(rest.weights).toEqual(whole.weights);
+  });
+
+  test('validates and saves at the same steps', async () => {
+    const options = { saveEvery: 3, keepLast: 2, keepBest: 1 };
+    const fit = { validateEvery: 4 };
+    const whole = await run('whole', { options, fit });
+    for (const stopAfter of [4, 5]) await run('parts', { options, fit, stopAfter });
+    const rest = await run('parts', { options, fit });
+    expect(rest.weights).toEqual(whole.weights);
+    const kept = (out: string) => readdirSync(join(folder, out, 'checkpoints')).sort();
+    expect(kept('parts')).toEqual(kept('whole'));
+  });
+
+  test('begins anew if it was stopped before its first save', async () => {
+    const whole = await run('whole');
+    const rest = await run('nothing there');
+    expect(rest.weights).toEqual(whole.weights);
+  });
+
+  test('that has ended does nothing more, and is extended only if asked to', async () => {
+    const { weights } = await run('short', { fit: { epochs: 2 } });
+    const again = await run('short', { fit: { epochs: 2 } });
+    expect(again.weights).toEqual(weights);
+    expect(again.result).toMatchObject({ reason: 'finished', steps: 16 });
+    await expect(run('short')).rejects.toMatchObject({
+      code: 'ERR_CHECKPOINT',
+      message: expect.stringContaining('epochs was 2, is 3') as string,
+    });
+    const extended = await run('short', { fit: { extend: true } });
+    const whole = await run('whole');
+    expect(extended.weights).toEqual(whole.weights);
+  });
+});
+
+describe('a run is not resumed', () => {
+  beforeEach(async () => {
+    await run('run', { stopAfter: 10 });
+  });
+  const refused = async (change: Run, message: string) => {
+    const before = readFileSync(join(folder, 'run/last/training.json'), 'utf8');
+    await expect(run('run', change)).rejects.toMatchObject({
+      code: 'ERR_CHECKPOINT',
+      message: expect.stringContaining(message) as string,
+    });
+    expect(readFileSync(join(folder, 'run/last/training.json'), 'utf8')).toBe(before);
+  };
+
+  test('with another learning rate, however it is given', async () => {
+    const schedule = noam({ dModel: 16, warmup: 10, factor: 2 });
+    await refused({ options: { schedule } }, 'learningRate was {"step 1":');
+  });
+
+  test('with other settings, all of which are named', async () => {
+    await refused(
+      { options: { clip: 2, accumulate: 3 } },
+      'accumulate was 1, is 3; clip was not set, is 2',
+    );
+    await refused({ options: { settings: { data: 'b' } } }, 'data was not set, is "b"');
+    await refused({ optimizer: 'sgd' }, 'optimizer was "Adam", is "SGD"');
+  });
+
+  test('with batches in another order', async () => {
+    const source: BatchSource = (epoch) =>
+      batches(task.dataset, { batchSize: 7, shuffle: true, seed: 6, epoch });
+    await refused({ source }, 'its first 2 batches are not those that it was trained on');
+  });
+
+  test('from a state of another version, a broken one, or a model without one', async () => {
+    const path = join(folder, 'run/last/training.json');
+    const text = readFileSync(path, 'utf8');
+    writeFileSync(path, text.replace('"formatVersion": 1', '"formatVersion": 9'));
+    await refused({}, 'its formatVersion is 9, but this release reads 1');
+    writeFileSync(path, text.slice(0, 100));
+    await refused({}, 'not valid JSON');
+    rmSync(path);
+    await expect(run('run')).rejects.toThrow(/no training.json to resume from/);
+  });
+});
