@@ -19,6 +19,10 @@ export { LayerNorm, type LayerNormOptions, type NormNames } from './layers/layer
 export { type AttentionModule, type LayerOptions, type StackOptions } from './model/layerStack.js';
 export { LearnedPositions, type LearnedPositionsOptions } from './layers/learnedPositions.js';
 export { Linear, type LinearOptions } from './layers/linear.js';
+export { freeze, unfreeze } from './finetuning/freeze.js';
+export { applyLora, loraStateDict, mergeLora, type LoraOptions } from './finetuning/lora.js';
+export { LoraLinear, type LoraSettings } from './layers/loraLinear.js';
+export type { NamePattern, NamePatterns } from './module/namePatterns.js';
 export {
   linearCrossEntropy,
   type LinearCrossEntropy,

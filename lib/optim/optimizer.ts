@@ -196,7 +196,10 @@ export abstract class Optimizer<Settings extends BaseSettings> {
 
   /** Sets the gradients of all parameters to null. */
   zeroGrad(): void {
-    for (const parameter of this.parameters()) parameter.grad = null;
+    for (const parameter of this.parameters()) {
+      // Those of merged LoRA layers no longer exist.
+      if (!parameter.isDisposed) parameter.grad = null;
+    }
   }
 
   /** All parameters, in the order of the groups. */

@@ -1,6 +1,7 @@
 import { checkBoolean, checkChoice, checkOptions, orDefault } from '../../runtime/arguments.js';
 import { currentProducts } from '../../tensor/autocast.js';
 import { callTensor } from '../../tensor/dispatch.js';
+import { tidy } from '../../tensor/scope.js';
 import type { Tensor } from '../../tensor/tensor.js';
 import { checkFeatures } from '../check.js';
 import { Dropout } from './dropout.js';
@@ -22,7 +23,8 @@ export interface PositionwiseFeedForwardOptions {
 }
 
 /**
- * Two linear layers, applied to each position (paper, section 3.3), in one native op:
+ * Two linear layers, applied to each position (paper, section 3.3), in one native op. Layers or dropout
+ * of other classes, or with hooks, are called one after the other instead:
  *
  * - `'relu'`: w2(dropout(relu(w1(x))));
  * - `'gelu'`: w2(dropout(gelu(w1(x)))), with the exact gelu(x) = x · Φ(x) (Hendrycks and Gimpel
@@ -79,6 +81,7 @@ export class PositionwiseFeedForward extends Module {
   override forward(input: Tensor): Tensor {
     const { w1, w2, w3, activation } = this;
     checkFeatures('PositionwiseFeedForward', 'input', input, w1.inFeatures, w1.weight);
+    if (!this.isPlain()) return this.forwardOfParts(input);
     return callTensor(
       'torchformer::feed_forward',
       input,
@@ -94,10 +97,33 @@ export class PositionwiseFeedForward extends Module {
     );
   }
 
+  /** Whether the op computes what the parts would: it takes their weights, and does not call them. */
+  private isPlain(): boolean {
+    const { w1, w2, w3, dropout } = this;
+    const isPlainLinear = (linear: Linear | null) =>
+      linear === null || linear.forward === Linear.prototype.forward;
+    return [w1, w2, w3].every(isPlainLinear) && dropout.forward === Dropout.prototype.forward;
+  }
+
+  private forwardOfParts(input: Tensor): Tensor {
+    return tidy(() => {
+      const inner = this.w1.forward(input);
+      const active = activate[this.activation](inner);
+      const hidden = this.w3 === null ? active : active.mul(this.w3.forward(input));
+      return this.w2.forward(this.dropout.forward(hidden));
+    });
+  }
+
   protected override extraDescription(): string {
     return this.activation === 'relu' ? '' : `activation='${this.activation}'`;
   }
 }
+
+const activate: Readonly<Record<Activation, (input: Tensor) => Tensor>> = {
+  relu: (input) => input.relu(),
+  gelu: (input) => input.gelu(),
+  swiglu: (input) => input.silu(),
+};
 
 /** @internal */
 export const activations: readonly Activation[] = ['relu', 'gelu', 'swiglu'];

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import {
   Adam,
   AdamW,
+  applyLora,
   attention,
   attentionMaps,
   booleanMask,
@@ -19,6 +20,7 @@ import {
   Embedding,
   Encoder,
   EncoderLayer,
+  freeze,
   fromAdditiveMask,
   Generator,
   init,
@@ -29,7 +31,10 @@ import {
   Linear,
   linearCrossEntropy,
   linearDecay,
+  LoraLinear,
+  loraStateDict,
   makeModel,
+  mergeLora,
   ModuleDict,
   ModuleList,
   MultiHeadedAttention,
@@ -50,8 +55,10 @@ import {
   targetMask,
   tensor,
   TorchError,
+  Transformer,
   TransformerEmbedding,
   warmup,
+  unfreeze,
   zeros,
 } from 'torchformer';
 import * as nn from '../../../dist/nn/index.js';
@@ -106,12 +113,24 @@ function rawErrors(good: readonly unknown[], call: Call): string[] {
 const vectors = () => ones([1, 2, 4]);
 const ids = () => tensor([[1n, 2n]]);
 const model = () => makeModel(9, { N: 1, dModel: 4, dFf: 4, h: 2 });
+const withLora = () => {
+  const updated = model();
+  applyLora(updated);
+  return updated;
+};
 const attn = () => new MultiHeadedAttention(2, 4);
 const feedForward = () => new PositionwiseFeedForward(4, 4);
 const encoderLayer = () => new EncoderLayer(4, attn(), feedForward());
 const decoderLayer = () => new DecoderLayer(4, attn(), attn(), feedForward());
 
 const functions: [string, Call, unknown[]][] = [
+  [
+    'applyLora',
+    // Each call needs a model that has none.
+    (value, options) =>
+      applyLora(value instanceof Transformer ? model() : (value as never), options as never),
+    [model(), {}],
+  ],
   ['attention', attention as Call, [vectors(), vectors(), vectors(), {}]],
   ['attentionMaps', attentionMaps as Call, [model(), { src: ids(), tgt: ids() }]],
   ['booleanMask', booleanMask as Call, ['test', ones([1, 1])]],
@@ -121,6 +140,7 @@ const functions: [string, Call, unknown[]][] = [
   ['constant', constant as Call, [1]],
   ['cosine', cosine as Call, [{ learningRate: 1, steps: 2 }]],
   ['crossEntropy', crossEntropy as Call, [ones([2, 3]), tensor([0n, 1n]), {}]],
+  ['freeze', freeze as Call, [model(), '*']],
   ['fromAdditiveMask', fromAdditiveMask as Call, [zeros([1, 1])]],
   ['init.constant_', init.constant_ as Call, [ones([2, 2]), 1]],
   ['init.kaimingUniform_', init.kaimingUniform_ as Call, [ones([2, 2]), 1]],
@@ -135,12 +155,15 @@ const functions: [string, Call, unknown[]][] = [
     [ones([2, 3]), new Linear(3, 4), tensor([0n, 1n]), {}],
   ],
   ['linearDecay', linearDecay as Call, [{ learningRate: 1, steps: 2 }]],
+  ['loraStateDict', loraStateDict as Call, [withLora()]],
   ['makeModel', makeModel as Call, [9, { N: 1, dModel: 4, dFf: 4, h: 2 }]],
+  ['mergeLora', mergeLora as Call, [withLora()]],
   ['noam', noam as Call, [{ dModel: 4 }]],
   ['paddingMask', paddingMask as Call, [ids(), 0]],
   ['subsequentMask', subsequentMask as Call, [2, {}]],
   ['targetMask', targetMask as Call, [ids(), 0]],
   ['warmup', warmup as Call, [1, 2]],
+  ['unfreeze', unfreeze as Call, [model(), '*']],
   ['seed000.attention', seed000.attention as Call, [vectors(), vectors(), vectors(), {}]],
   [
     'seed002.attention',
@@ -177,6 +200,7 @@ const classes: [string, Class, unknown[], unknown[]?][] = [
   ['LayerNorm', LayerNorm, [4, {}], [vectors()]],
   ['LearnedPositions', LearnedPositions, [4, {}], [vectors()]],
   ['Linear', Linear, [4, 2, {}], [vectors()]],
+  ['LoraLinear', LoraLinear, [4, 2, {}], [vectors()]],
   ['ModuleDict', ModuleDict, [{ a: new Linear(1, 1) }]],
   ['ModuleList', ModuleList, [[new Linear(1, 1)]]],
   [
