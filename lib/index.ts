@@ -8,6 +8,7 @@ export * from './nn/index.js';
 export * from './optim/index.js';
 export * from './data/index.js';
 export * from './io/index.js';
+export * from './train/averaging/index.js';
 export * from './train/index.js';
 export * from './decode/index.js';
 export * from './metrics/index.js';

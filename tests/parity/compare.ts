@@ -99,7 +99,8 @@ export function compareCase(
   const found = new Map<string, Tensor | null>();
   for (const name of given.inputGradients) found.set(`input/${name}`, get(inputs, name).grad);
   for (const [name, parameter] of module?.namedParameters() ?? []) {
-    found.set(`parameter/${name}`, parameter.grad);
+    if (parameter.requiresGrad) found.set(`parameter/${name}`, parameter.grad);
+    else expect(parameter.grad, `gradient of the frozen ${name}`).toBeNull();
   }
   expect([...found.keys()].sort()).toEqual([...expectedGradients.keys()].sort());
   const scale = Math.max(...[...expectedGradients.values()].map(largest));

@@ -37,6 +37,15 @@ export interface ExactCase extends Case {
   bfloat16: { output: number; gradient: number; limit: number } | null;
 }
 
+/** Updates of a moving average: `<key>/weights<step>/<name>` and `<key>/average<step>/<name>`. */
+export interface AverageCase {
+  key: string;
+  decay: number;
+  warmup: boolean;
+  dtype: FloatType;
+  steps: number;
+}
+
 /** What a class starts from after the manual seed. */
 export interface InitialState {
   module: string;
@@ -83,6 +92,7 @@ interface Index {
   torch: string;
   modules: ModuleCase[];
   exact: Record<'seed000' | 'seed002' | 'options' | 'bfloat16', ExactCase[]>;
+  finetuning: { modules: ModuleCase[]; averages: AverageCase[] };
   initial: { seed: number; modules: InitialState[] };
   positions: { maxLen: number; rowsOf512: number[] };
   makeModel: {

@@ -37,6 +37,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 import bfloat16_cases
+import finetuning_cases
 import initial_cases
 import model_cases
 import module_cases
@@ -77,6 +78,12 @@ def make(folder, committed=None):
         cases.record(exact)
         index["exact"][name] = exact.cases
         files[name] = exact.tensors
+
+    finetuning = Recorder()
+    finetuning_cases.record(finetuning)
+    averages, tensors = finetuning_cases.averages()
+    index["finetuning"] = {"modules": finetuning.cases, "averages": averages}
+    files["finetuning"] = finetuning.tensors | tensors
 
     index["initial"], files["initial"] = initial_cases.initial_states()
     index["positions"], files["positions"] = module_cases.position_tables()

@@ -94,7 +94,11 @@ class Recorder:
             }
             if built is not None:
                 built_parameters = built.named_parameters()
-                sources |= {f"parameter/{name}": parameter for name, parameter in built_parameters}
+                sources |= {
+                    f"parameter/{name}": parameter
+                    for name, parameter in built_parameters
+                    if parameter.requires_grad
+                }
             found = torch.autograd.grad(
                 [outputs[name] for name in names],
                 list(sources.values()),
