@@ -41,6 +41,8 @@ declare namespace torchformer {
   type AttentionOptions = esm.AttentionOptions;
   type AutocastDType = esm.AutocastDType;
   type AutocastOptions = esm.AutocastOptions;
+  type AverageModelsOptions = esm.AverageModelsOptions;
+  type AveragedModel = esm.AveragedModel;
   type BackwardHook<M extends Module> = esm.BackwardHook<M>;
   type BackwardOptions = esm.BackwardOptions;
   type BaseSettings = esm.BaseSettings;
@@ -62,6 +64,7 @@ declare namespace torchformer {
   type BufferForm = esm.BufferForm;
   type ByteSource = esm.ByteSource;
   type CheckpointEvent = esm.CheckpointEvent;
+  type CheckpointOrder = esm.CheckpointOrder;
   type ChrfOptions = esm.ChrfOptions;
   type ChrfScore = esm.ChrfScore;
   type ClipGradNormOptions = esm.ClipGradNormOptions;
@@ -74,6 +77,7 @@ declare namespace torchformer {
   type CumulateOptions = esm.CumulateOptions;
   type DType = esm.DType;
   type DataReport = esm.DataReport;
+  type DecayOptions = esm.DecayOptions;
   type Decoded = esm.Decoded;
   type Decoder = esm.Decoder;
   type DecoderLayer = esm.DecoderLayer;
@@ -96,6 +100,8 @@ declare namespace torchformer {
   type EvaluateOptions = esm.EvaluateOptions;
   type Evaluation = esm.Evaluation;
   type ExamineOptions = esm.ExamineOptions;
+  type ExponentialMovingAverage = esm.ExponentialMovingAverage;
+  type ExponentialMovingAverageOptions = esm.ExponentialMovingAverageOptions;
   type FitOptions = esm.FitOptions;
   type FitResult = esm.FitResult;
   type Float32Precision = esm.Float32Precision;
@@ -119,8 +125,12 @@ declare namespace torchformer {
   type HookOptions = esm.HookOptions;
   type Index = esm.Index;
   type IndexPutOptions = esm.IndexPutOptions;
+  type Initialization = esm.Initialization;
+  type InitializeOptions = esm.InitializeOptions;
+  type InverseSquareRootOptions = esm.InverseSquareRootOptions;
   type JsonValue = esm.JsonValue;
   type KeepdimOptions = esm.KeepdimOptions;
+  type LabelSmoothingOptions = esm.LabelSmoothingOptions;
   type LayerNorm = esm.LayerNorm;
   type LayerNormOptions = esm.LayerNormOptions;
   type LayerOptions = esm.LayerOptions;
@@ -140,6 +150,9 @@ declare namespace torchformer {
   type LoadStateResult = esm.LoadStateResult;
   type LoadTranslatorOptions = esm.LoadTranslatorOptions;
   type LoadedModel = esm.LoadedModel;
+  type LoraLinear = esm.LoraLinear;
+  type LoraOptions = esm.LoraOptions;
+  type LoraSettings = esm.LoraSettings;
   type LossCurveOptions = esm.LossCurveOptions;
   type MalformedRow = esm.MalformedRow;
   type MatrixNorm = esm.MatrixNorm;
@@ -155,9 +168,12 @@ declare namespace torchformer {
   type ModuleDict<T extends Record<string, Module> = Record<string, Module>> = esm.ModuleDict<T>;
   type ModuleList<M extends Module = Module> = esm.ModuleList<M>;
   type ModuleTarget = esm.ModuleTarget;
+  type MovingAverageState = esm.MovingAverageState;
   type MultiHeadedAttention = esm.MultiHeadedAttention;
   type MultiHeadedAttentionOptions = esm.MultiHeadedAttentionOptions;
   type MultinomialOptions = esm.MultinomialOptions;
+  type NamePattern = esm.NamePattern;
+  type NamePatterns = esm.NamePatterns;
   type NamedModules<M extends Module> = esm.NamedModules<M>;
   type NamedOptions = esm.NamedOptions;
   type NanToNumOptions = esm.NanToNumOptions;
@@ -204,6 +220,7 @@ declare namespace torchformer {
   type RotaryPositions = esm.RotaryPositions;
   type RotaryPositionsOptions = esm.RotaryPositionsOptions;
   type RoundOptions = esm.RoundOptions;
+  type RunCheckpoint = esm.RunCheckpoint;
   type RuntimeReport = esm.RuntimeReport;
   type SGD = esm.SGD;
   type SGDSettings = esm.SGDSettings;
@@ -220,6 +237,7 @@ declare namespace torchformer {
   type ScoreOptions = esm.ScoreOptions;
   type SearchOptions = esm.SearchOptions;
   type SeededRandom = esm.SeededRandom;
+  type SelectCheckpointsOptions = esm.SelectCheckpointsOptions;
   type Selection = esm.Selection;
   type SentencePair = esm.SentencePair;
   type SequenceGenerator = esm.SequenceGenerator;
@@ -232,6 +250,7 @@ declare namespace torchformer {
   type Sizes = esm.Sizes;
   type SliceRange = esm.SliceRange;
   type SliceText = esm.SliceText;
+  type SmoothingForm = esm.SmoothingForm;
   type SoftmaxOptions = esm.SoftmaxOptions;
   type SoftplusOptions = esm.SoftplusOptions;
   type SortOptions = esm.SortOptions;
@@ -268,6 +287,7 @@ declare namespace torchformer {
   type ToOptions = esm.ToOptions;
   type TokenIds = esm.TokenIds;
   type TokenLossOptions = esm.TokenLossOptions;
+  type TokenMatch = esm.TokenMatch;
   type TokenMean = esm.TokenMean;
   type TokenPair = esm.TokenPair;
   type Tokenizer = esm.Tokenizer;
