@@ -44,7 +44,7 @@ const settings = {
   batchSize: 25,
   /** The first starts from nothing; fine-tuning starts close to its aim. */
   general: { epochs: 40, learningRate: 3e-3 },
-  prices: { epochs: 12, learningRate: 3e-3 },
+  prices: { epochs: 20, learningRate: 3e-3 },
   /** Few numbers take larger steps. */
   otherStyle: { epochs: 40, learningRate: 1e-2 },
 };
