@@ -27,7 +27,7 @@ export interface LossCurveOptions {
 }
 
 /**
- * Draws the training loss of each step, and the means of each epoch for training and validation.
+ * Draws the training loss of each step, its mean in each epoch, and the loss of each validation.
  * Losses that are not finite are gaps.
  *
  * @returns a complete SVG document
@@ -48,9 +48,7 @@ export function lossCurve(history: History, options: LossCurveOptions = {}): str
     plotWidth,
   );
   const train = history.epochs.map(({ step, trainLoss }) => ({ x: step, y: trainLoss }));
-  const validation = history.epochs.flatMap(({ step, validationLoss }) =>
-    validationLoss === null ? [] : [{ x: step, y: validationLoss }],
-  );
+  const validation = validationPoints(history);
   const finite = [...steps, ...train, ...validation].filter(({ y }) => Number.isFinite(y));
   const title = escapeXml(heading);
   // Not Math.max(...values): a long run may exceed the maximum number of arguments.
@@ -103,6 +101,14 @@ export function lossCurve(history: History, options: LossCurveOptions = {}): str
   }
   parts.push(...legend(width, validation.length > 0), '</svg>', '');
   return parts.join('\n');
+}
+
+/** Of all validations, also those within epochs; old histories have only those at the end of each. */
+function validationPoints({ validations, epochs }: History): Point[] {
+  if (validations.length > 0) return validations.map(({ step, loss }) => ({ x: step, y: loss }));
+  return epochs.flatMap(({ step, validationLoss }) =>
+    validationLoss === null ? [] : [{ x: step, y: validationLoss }],
+  );
 }
 
 /** At most `buckets` points, each the mean of its neighbours, to keep the image of a long run small. */
@@ -165,7 +171,7 @@ function legend(width: number, hasValidation: boolean): string[] {
     ['train, each step', colors.step, 1],
     ['train, epoch mean', colors.train, 2],
   ];
-  if (hasValidation) entries.push(['validation, epoch mean', colors.validation, 2]);
+  if (hasValidation) entries.push(['validation', colors.validation, 2]);
   const entryWidth = 185;
   return entries.map(([label, color, strokeWidth], index) => {
     const x = width - margin.right - (entries.length - index) * entryWidth;
