@@ -77,6 +77,7 @@ declare namespace torchformer {
   type CumulateOptions = esm.CumulateOptions;
   type DType = esm.DType;
   type DataReport = esm.DataReport;
+  type DataSummary = esm.DataSummary;
   type DecayOptions = esm.DecayOptions;
   type Decoded = esm.Decoded;
   type Decoder = esm.Decoder;
@@ -96,6 +97,7 @@ declare namespace torchformer {
   type Encoder = esm.Encoder;
   type EncoderLayer = esm.EncoderLayer;
   type EndEvent = esm.EndEvent;
+  type EndRecord = esm.EndRecord;
   type EpochRecord = esm.EpochRecord;
   type EvaluateOptions = esm.EvaluateOptions;
   type Evaluation = esm.Evaluation;
@@ -121,6 +123,7 @@ declare namespace torchformer {
   type GradOptions = esm.GradOptions;
   type Gradients = esm.Gradients;
   type GreedyOptions = esm.GreedyOptions;
+  type Hardware = esm.Hardware;
   type History = esm.History;
   type HookOptions = esm.HookOptions;
   type Index = esm.Index;
@@ -128,6 +131,8 @@ declare namespace torchformer {
   type Initialization = esm.Initialization;
   type InitializeOptions = esm.InitializeOptions;
   type InverseSquareRootOptions = esm.InverseSquareRootOptions;
+  type JsonLinesLog = esm.JsonLinesLog;
+  type JsonLinesLogOptions = esm.JsonLinesLogOptions;
   type JsonValue = esm.JsonValue;
   type KeepdimOptions = esm.KeepdimOptions;
   type LabelSmoothingOptions = esm.LabelSmoothingOptions;
@@ -157,6 +162,7 @@ declare namespace torchformer {
   type MalformedRow = esm.MalformedRow;
   type MatrixNorm = esm.MatrixNorm;
   type MeshgridOptions = esm.MeshgridOptions;
+  type MessageRecord = esm.MessageRecord;
   type MetricOptions = esm.MetricOptions;
   type MetricScore = esm.MetricScore;
   type ModelConfig = esm.ModelConfig;
@@ -217,10 +223,13 @@ declare namespace torchformer {
   type References = esm.References;
   type RelativeLength = esm.RelativeLength;
   type RemovableHook = esm.RemovableHook;
+  type ReportWriter = esm.ReportWriter;
+  type ReportWriterOptions = esm.ReportWriterOptions;
   type RotaryPositions = esm.RotaryPositions;
   type RotaryPositionsOptions = esm.RotaryPositionsOptions;
   type RoundOptions = esm.RoundOptions;
   type RunCheckpoint = esm.RunCheckpoint;
+  type RunLog = esm.RunLog;
   type RuntimeReport = esm.RuntimeReport;
   type SGD = esm.SGD;
   type SGDSettings = esm.SGDSettings;
@@ -260,6 +269,7 @@ declare namespace torchformer {
   type SplitOptions = esm.SplitOptions;
   type StackOptions = esm.StackOptions;
   type StartEvent = esm.StartEvent;
+  type StartRecord = esm.StartRecord;
   type StateDictError = esm.StateDictError;
   type StateSource = esm.StateSource;
   type StepDecoder = esm.StepDecoder;
@@ -271,6 +281,8 @@ declare namespace torchformer {
   type SublayerConnectionOptions = esm.SublayerConnectionOptions;
   type SvdOptions = esm.SvdOptions;
   type Tensor = esm.Tensor;
+  type TensorBoardWriter = esm.TensorBoardWriter;
+  type TensorBoardWriterOptions = esm.TensorBoardWriterOptions;
   type TensorData = esm.TensorData;
   type TensorInfo = esm.TensorInfo;
   type TensorModule = esm.TensorModule;
@@ -328,6 +340,7 @@ declare namespace torchformer {
   type ValuesAndIndices = esm.ValuesAndIndices;
   type VarianceOptions = esm.VarianceOptions;
   type VocabSize = esm.VocabSize;
+  type WriteReportOptions = esm.WriteReportOptions;
   namespace seed000 {
     type FeedForward = esm.seed000.FeedForward;
     type FeedForwardOptions = esm.seed000.FeedForwardOptions;

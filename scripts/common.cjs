@@ -1,7 +1,14 @@
 // Code shared by the scripts. Uses only Node's own modules, as it runs before anything is installed.
 'use strict';
 const { spawn, spawnSync } = require('node:child_process');
-const { copyFileSync, existsSync, readFileSync, statSync, writeFileSync } = require('node:fs');
+const {
+  copyFileSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  writeFileSync,
+} = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
 const readline = require('node:readline');
@@ -85,6 +92,19 @@ function ensurePackages() {
 const pageSources = path.join(root, 'lib/serve/page');
 const pageOutput = path.join(root, 'dist/serve/page');
 
+/** The page of `report.html`, which is one script and one style. */
+const reportSources = path.join(root, 'lib/train/report/page');
+const reportScript = path.join(root, 'dist/train/report/page/report.js');
+
+function reportIsOld() {
+  if (!existsSync(reportScript)) return true;
+  const made = statSync(reportScript).mtimeMs;
+  const files = readdirSync(reportSources).map((name) => path.join(reportSources, name));
+  files.push(path.join(root, 'scripts/bundleReport.mjs'));
+  files.push(path.join(root, 'node_modules/uplot/package.json'));
+  return files.some((file) => statSync(file).mtimeMs > made);
+}
+
 /** Compiles lib/ to dist/; takes under a second if nothing changed. */
 function compileTypeScript() {
   const compile = (project, record) => {
@@ -96,6 +116,8 @@ function compileTypeScript() {
   for (const name of ['index.html', 'page.css']) {
     copyFileSync(path.join(pageSources, name), path.join(pageOutput, name));
   }
+  compile('lib/train/report/page/tsconfig.json', 'dist/.tsbuildinfo-report');
+  if (reportIsOld()) runNode(['scripts/bundleReport.mjs']);
 }
 
 /** Compiles examples/ to build/examples/. */
