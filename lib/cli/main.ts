@@ -4,7 +4,7 @@ import { packageVersion } from '../runtime/package.js';
 import { registerDoctor } from './doctor.js';
 import { registerServe } from './serve.js';
 import { registerSetup } from './setup.js';
-import { registerTrain } from './train.js';
+import { registerTrain } from './train/train.js';
 import { registerTranslate } from './translate.js';
 import { watchOutput } from './outputStreams.js';
 import { commandWording } from './wording.js';

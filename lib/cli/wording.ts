@@ -25,6 +25,8 @@ const flagsOfOptions: readonly (readonly [RegExp, string])[] = [
   [/\bmaxLength\b/g, '--max-length'],
   [/ The model is still in memory: .*$/g, ''],
   [/overwrite them \(overwrite: true\)/g, 'use --overwrite'],
+  [/pass extend: true/g, 'use --extend'],
+  [/, or start a new run from its weights/g, ', or another --out'],
 ];
 
 /** The message with flags in the place of options, on one line and without control codes. */

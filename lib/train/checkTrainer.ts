@@ -23,6 +23,7 @@ import {
 } from '../runtime/arguments.js';
 import type { Tensor } from '../tensor/tensor.js';
 import { checkBatchSource } from './batchSource.js';
+import { checkedSmoothing } from '../nn/loss/labelSmoothing.js';
 import { checkListener } from './run/events.js';
 import type { FitOptions, TrainerOptions, TrainingOptimizer } from './trainerOptions.js';
 import { warmup } from './warmup.js';
@@ -35,6 +36,8 @@ const optionNames = [
   'optimizer',
   'accumulate',
   'clip',
+  'labelSmoothing',
+  'smoothingForm',
   'nonFinite',
   'dtype',
   'graphs',
@@ -48,6 +51,7 @@ const optionNames = [
   'select',
   'tokenizer',
   'columns',
+  'scores',
   'samples',
   'reporter',
   'listeners',
@@ -72,6 +76,7 @@ export function checkTrainerOptions(options: TrainerOptions): void {
   if (optimizer !== undefined) checkOptimizer(owner, optimizer);
   if (accumulate !== undefined) checkInteger(owner, 'accumulate', accumulate, 1);
   if (clip !== undefined) checkPositiveOrInfinite(owner, 'clip', clip);
+  checkedSmoothing(owner, options);
   checkTrainingDType(owner, options);
   checkGraphs(owner, options);
   if (nonFinite !== undefined) checkChoice(owner, 'nonFinite', nonFinite, ['stop', 'skip']);
@@ -115,6 +120,7 @@ function checkGraphs(owner: string, options: TrainerOptions): void {
 function checkReports(owner: string, options: TrainerOptions): void {
   const { tokenizer, columns, samples, reporter, listeners } = options;
   checkSaves(owner, options);
+  checkScores(owner, options);
   if (tokenizer !== undefined) checkTokenizer(owner, tokenizer);
   if (columns !== undefined) {
     const form = '{ source, target } with the names of two columns';
@@ -137,6 +143,25 @@ function checkReports(owner: string, options: TrainerOptions): void {
     listeners.forEach((listener, index) => {
       checkListener(owner, `listeners[${index}]`, listener);
     });
+  }
+}
+
+function checkScores(owner: string, { scores, tokenizer, select }: TrainerOptions): void {
+  if (scores === undefined) {
+    if (select === undefined || select === 'loss') return;
+    throw new TypeError(`${owner}: select '${select}' needs scores, sentences to translate`);
+  }
+  checkRequiredOptions(`${owner} scores`, scores, ['pairs', 'search', 'bleu', 'chrf'], 'pairs');
+  const { pairs } = scores;
+  checkArray(owner, 'scores.pairs', pairs, 'an array of { source, reference }');
+  pairs.forEach((pair, index) => {
+    const name = `scores.pairs[${index}]`;
+    const { source, reference } = checkObject(owner, name, pair, '{ source, reference }');
+    checkString(owner, `${name}.source`, source);
+    checkString(owner, `${name}.reference`, reference);
+  });
+  if (tokenizer === undefined) {
+    throw new TypeError(`${owner}: scores need the tokenizer; pass it as an option`);
   }
 }
 

@@ -25,6 +25,7 @@ export { BestModel, TokenMean, type BestEpoch } from './metrics.js';
 export { ProgressBar, type ProgressStream } from './run/progress.js';
 export type { BestValidation, Selection } from './run/runProgress.js';
 export type { SampleText } from './samples.js';
+export type { ScoreSettings } from './validation.js';
 export { Trainer } from './trainer.js';
 export type { FitOptions, FitResult, TrainerOptions, TrainingOptimizer } from './trainerOptions.js';
 export { warmup } from './warmup.js';

@@ -5,7 +5,7 @@ import { examineModel } from '../decode/native/decodableModel.js';
 import type { SampleTranslation } from './run/history.js';
 
 /** Twice the tokens of the text plus ten: bos and eos of the source count here. */
-const maxLength = { ratio: 2, plus: 6 };
+export const maxLength = { ratio: 2, plus: 6 };
 
 /** Maximum number of characters shown of a text. */
 const shown = 120;

@@ -187,8 +187,12 @@ export class Trainer {
     this.#savedAt = stepsBefore;
     const steps = this.#makeSteps();
     this.#state?.begin(steps.lossScale, limits.settings);
-    const restoreEmbeddings =
-      this.#ownOptimizer === null ? () => undefined : useSparseEmbeddings(this.model);
+    const { optimizer } = this;
+    // Weight decay changes all rows, so a sparse gradient would save nothing.
+    const takesRows =
+      optimizer instanceof Adam &&
+      optimizer.paramGroups.every(({ weightDecay }) => weightDecay === 0);
+    const restoreEmbeddings = takesRows ? useSparseEmbeddings(this.model) : () => undefined;
     let end: Pick<EndEvent, 'reason' | 'error'> = { reason: 'error' };
     try {
       await this.#emitStart(limits);
@@ -379,9 +383,9 @@ export class Trainer {
   }
 
   #validationSettings(signal: AbortSignal | undefined) {
-    const { specialIds, tokenizer, samples = [] } = this.#options;
+    const { specialIds, tokenizer, samples = [], scores } = this.#options;
     const say = (message: string) => this.#say(message);
-    return { specialIds, tokenizer, samples, signal, say };
+    return { specialIds, tokenizer, samples, scores, signal, say };
   }
 
   /** @param validated the validation at this step, null without one */
@@ -451,7 +455,7 @@ export class Trainer {
 
   #makeSteps(): Steps {
     const { specialIds, dtype = 'float32', clip = Infinity } = this.#options;
-    const { nonFinite, graphs = false } = this.#options;
+    const { nonFinite, graphs = false, labelSmoothing, smoothingForm } = this.#options;
     const settings = {
       model: this.model,
       optimizer: this.optimizer,
@@ -460,6 +464,8 @@ export class Trainer {
       packs: () => this.#packs,
       dtype,
       clip,
+      ...(labelSmoothing === undefined ? {} : { labelSmoothing }),
+      ...(smoothingForm === undefined ? {} : { smoothingForm }),
       schedule: this.#schedule,
       stepsTaken: () => this.#progress.step,
     };

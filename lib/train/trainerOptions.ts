@@ -8,6 +8,8 @@ import type { EndEvent, TrainingListener } from './run/events.js';
 import type { History } from './run/history.js';
 import type { BestValidation, Selection } from './run/runProgress.js';
 import type { SampleText } from './samples.js';
+import type { ScoreSettings } from './validation.js';
+import type { SmoothingForm } from '../nn/loss/labelSmoothing.js';
 
 /** The interface that the training loop requires of an optimizer. */
 export interface TrainingOptimizer {
@@ -62,6 +64,13 @@ export interface TrainerOptions {
   /** Maximum norm of all gradients together; larger ones are scaled down to it. Default: no limit. */
   clip?: number;
   /**
+   * Part of each target given to other words, from 0 to 1; the paper has 0.1 (section 5.4). The losses
+   * of the steps are then those of the smoothed targets; validation is without. Default 0.
+   */
+  labelSmoothing?: number;
+  /** The words that it is given to, see {@link SmoothingForm}. Default `'crossEntropy'`: all. */
+  smoothingForm?: SmoothingForm;
+  /**
    * What to do if a loss or gradient is not finite. `'stop'` (default): the step is not taken, and
    * `fit` saves `last/` and throws. `'skip'`: the step is skipped and counted.
    */
@@ -99,6 +108,11 @@ export interface TrainerOptions {
   tokenizer?: Tokenizer;
   /** Names of the columns that the pairs came from; saved with the models. */
   columns?: TranslationColumns;
+  /**
+   * Sentences translated at each validation, for its BLEU and chrF. Default: none, and there are no
+   * scores.
+   */
+  scores?: ScoreSettings;
   /** Texts to translate and report after each validation, or epoch without one. Default: none. */
   samples?: readonly SampleText[];
   /** Shows the progress; null for none. Default: a {@link ProgressBar} on standard error. */

@@ -1,19 +1,39 @@
 /** What a trainer measures between its steps: loss, scores of translations, samples. */
 import type { SpecialIds } from '../data/tokenizers/specialIds.js';
 import type { Tokenizer } from '../data/tokenizers/tokenizer.js';
+import type { TranslateOptions } from '../decode/translation.js';
 import { Translator } from '../decode/translator.js';
+import { corpusBleu, type BleuOptions } from '../metrics/bleu.js';
+import { corpusChrf, type ChrfOptions } from '../metrics/chrf.js';
 import type { Transformer } from '../nn/model/transformer.js';
 import { keepModes } from '../nn/module/modes.js';
 import type { BatchSource } from './batchSource.js';
 import { longRowsWarning } from './epochWarnings.js';
 import { evaluate } from './evaluate.js';
 import type { SampleTranslation, ValidationBatchRecord, ValidationRecord } from './run/history.js';
-import { translateSamples, type SampleText } from './samples.js';
+import { maxLength, translateSamples, type SampleText } from './samples.js';
+
+/** Sentences that are translated at a validation, and how. */
+export interface ScoreSettings {
+  /** Texts with their expected translations. */
+  readonly pairs: readonly { readonly source: string; readonly reference: string }[];
+  /**
+   * Options of the search, such as `{ beam: 5, lengthPenalty: 1 }`. Default: greedy, at most twice the
+   * tokens of the text plus ten, since a young model repeats itself.
+   */
+  readonly search?: Omit<TranslateOptions, 'signal'>;
+  /** Options of BLEU. */
+  readonly bleu?: BleuOptions;
+  /** Options of chrF. */
+  readonly chrf?: ChrfOptions;
+}
 
 /** What is measured. */
 export interface ValidationSettings {
   readonly specialIds: SpecialIds;
   readonly tokenizer: Tokenizer | undefined;
+  /** Null scores without. */
+  readonly scores: ScoreSettings | undefined;
   /** Texts to translate. */
   readonly samples: readonly SampleText[];
   readonly signal: AbortSignal | undefined;
@@ -55,12 +75,39 @@ export async function validate(
   const warning = longRowsWarning(longRows);
   if (warning !== null) say(warning);
   if (!evaluation.complete) return null;
-  const samples = await showSamples(model, settings);
-  if (samples === null) return null;
+  const scores = await translationScores(model, settings);
+  const samples = scores === null ? null : await showSamples(model, settings);
+  if (scores === null || samples === null) return null;
   const { loss, tokens } = evaluation;
   const seconds = (performance.now() - start) / 1000;
   const perplexity = Math.exp(loss);
-  return { loss, perplexity, accuracy: null, tokens, bleu: null, chrf: null, seconds, samples };
+  return { loss, perplexity, accuracy: null, tokens, ...scores, seconds, samples };
+}
+
+/** @returns null if the signal stopped it */
+async function translationScores(
+  model: Transformer,
+  { specialIds, tokenizer, scores, signal }: ValidationSettings,
+): Promise<{ bleu: number | null; chrf: number | null } | null> {
+  if (scores === undefined || tokenizer === undefined) return { bleu: null, chrf: null };
+  const { pairs, search, bleu, chrf } = scores;
+  const restoreModes = keepModes(model);
+  model.eval();
+  try {
+    const translator = new Translator(model, { tokenizer, specialIds });
+    const sources = pairs.map(({ source }) => source);
+    const references = pairs.map(({ reference }) => reference);
+    const outputs = await translator.translate(sources, { maxLength, ...search, signal });
+    return {
+      bleu: corpusBleu(outputs, references, bleu).score,
+      chrf: corpusChrf(outputs, references, chrf).score,
+    };
+  } catch (error) {
+    if (signal?.aborted === true) return null;
+    throw error;
+  } finally {
+    restoreModes();
+  }
 }
 
 /**

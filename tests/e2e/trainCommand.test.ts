@@ -71,7 +71,13 @@ describe('torchformer train, then torchformer translate', () => {
     expect(trained.stderr).toMatch(/epoch 40\/40 {2}train \d\.\d{4} {2}validation \d\.\d{4}/);
     expect(trained.stdout).toMatch(/^.*best: epoch \d+, validation loss \d\.\d{4}\n$/);
     expect(trained.status).toBe(0);
-    expect(readdirSync(out).sort()).toEqual(['best', 'history.json', 'last', 'loss.svg']);
+    expect(readdirSync(out).sort()).toEqual([
+      'best',
+      'config.yaml',
+      'history.json',
+      'last',
+      'loss.svg',
+    ]);
   });
 
   test('texts as arguments give one line of output each', () => {
@@ -416,7 +422,7 @@ describe('mistakes in the command', () => {
       "required option '--model <folder>' not specified",
     );
     expect(torchformer(['train']).stderr).toContain(
-      "required option '--train <file>' not specified",
+      'error: required: --train, --src, --tgt, --out, as a flag or in the --config file',
     );
   });
 });

@@ -191,16 +191,18 @@ export class RunState {
   #settings(): Settings {
     const { options, optimizer, schedule } = this.#parts;
     const { accumulate = 1, clip = null, dtype = 'float32', nonFinite = 'stop' } = options;
-    const { select = 'loss', settings = {} } = options;
+    const { select = 'loss', labelSmoothing = 0, smoothingForm = 'crossEntropy' } = options;
     return {
       accumulate,
       clip: clip === null || clip === Infinity ? null : clip,
       dtype,
+      labelSmoothing,
+      ...(labelSmoothing === 0 ? {} : { smoothingForm }),
       nonFinite,
       select,
       optimizer: optimizer.constructor.name,
       learningRate: (this.#rates ??= ratesOf(schedule, optimizer)),
-      ...settings,
+      ...options.settings,
     };
   }
 

@@ -1,6 +1,10 @@
 import { Command } from 'commander';
 import { describe, expect, it } from 'vitest';
-import { addModelFlags, modelOptionsOf, type ModelFlags } from '../../../dist/cli/modelFlags.js';
+import {
+  addModelFlags,
+  modelOptionsOf,
+  type ModelFlags,
+} from '../../../dist/cli/train/modelFlags.js';
 
 function optionsOf(...flags: string[]) {
   const command = addModelFlags(new Command());

@@ -1,10 +1,10 @@
 /** The flags of `torchformer train` that choose the model. */
 import { Option, type Command } from 'commander';
-import { modelChoices } from '../nn/model/modelOptions.js';
-import type { ModelOptions, Positions, Tie } from '../nn/model/modelOptions.js';
-import type { Activation } from '../nn/layers/positionwiseFeedForward.js';
-import type { NormOrder } from '../nn/model/sublayerConnection.js';
-import { integer, probability } from './flagValues.js';
+import { modelChoices } from '../../nn/model/modelOptions.js';
+import type { ModelOptions, Positions, Tie } from '../../nn/model/modelOptions.js';
+import type { Activation } from '../../nn/layers/positionwiseFeedForward.js';
+import type { NormOrder } from '../../nn/model/sublayerConnection.js';
+import { integer, probability } from '../flagValues.js';
 
 export interface ModelFlags {
   layers: number;
@@ -87,10 +87,10 @@ export function addModelFlags(command: Command): Command {
 
 /** The error of a combination of flags, for `command.error`; null if it is valid. */
 export function modelFlagsFault({ dModel, heads, positions }: ModelFlags): string | null {
-  if (dModel % heads !== 0) return `error: --heads ${heads} does not divide --d-model ${dModel}`;
+  if (dModel % heads !== 0) return `--heads ${heads} does not divide --d-model ${dModel}`;
   if (positions === 'rotary' && (dModel / heads) % 2 !== 0) {
     return (
-      'error: --positions rotary needs heads of an even size, ' +
+      '--positions rotary needs heads of an even size, ' +
       `but --d-model ${dModel} / --heads ${heads} is ${dModel / heads}`
     );
   }
