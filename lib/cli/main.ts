@@ -1,6 +1,7 @@
 /** The `torchformer` command: one file per subcommand; errors become a message and exit code 1. */
 import { Command, CommanderError } from 'commander';
 import { packageVersion } from '../runtime/package.js';
+import { registerAverage } from './average.js';
 import { registerDoctor } from './doctor.js';
 import { registerServe } from './serve.js';
 import { registerSetup } from './setup.js';
@@ -41,6 +42,7 @@ function makeProgram(): Command {
     .configureHelp({ showGlobalOptions: false });
   registerTrain(program);
   registerTranslate(program);
+  registerAverage(program);
   registerServe(program);
   registerSetup(program);
   registerDoctor(program);
