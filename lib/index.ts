@@ -11,6 +11,7 @@ export * from './io/index.js';
 export * from './train/averaging/index.js';
 export * from './train/index.js';
 export * from './train/report/index.js';
+export * from './train/translationScores.js';
 export * from './decode/index.js';
 export * from './metrics/index.js';
 export * from './runtime/index.js';

@@ -1,10 +1,8 @@
 /** `torchformer translate` */
-import { Option, type Command } from 'commander';
+import type { Command } from 'commander';
 import { fstatSync } from 'node:fs';
 import { readLines, type TextLine } from '../data/reading/lineReader.js';
-import { maxTextLength } from '../data/text.js';
 import { LineTally, type TranslatedLine } from '../decode/lineTranslation.js';
-import { decodingPrecisions, type DecodingPrecision } from '../decode/native/preparedModel.js';
 import { checkOutputFile } from '../decode/outputFile.js';
 import { TextTooLongError } from '../decode/textTooLong.js';
 import type { LineNumbers, LineOptions, TooLongAction } from '../decode/translation.js';
@@ -12,24 +10,22 @@ import { Translator } from '../decode/translator.js';
 import { writeFileAtomically } from '../io/atomicFile.js';
 import { counted } from '../runtime/counted.js';
 import { TorchError } from '../runtime/errors.js';
-import { integer, nonEmpty, nonNegativeNumber, path, positiveNumber } from './flagValues.js';
+import { integer, nonEmpty, path, positiveNumber } from './flagValues.js';
 import { addRuntimeFlags, applyRuntimeFlags, type RuntimeFlags } from './runtimeFlags.js';
+import { addSearchFlags, addSpeedFlags, addTooLongFlag } from './searchFlags.js';
+import type { SearchFlags, SpeedFlags } from './searchFlags.js';
 import { withInterrupts } from './signals.js';
+import { tooLongFault } from './tooLongFault.js';
 import { formatted, needsDetails, oneLine, type FormatFlags } from './translationFormat.js';
 import { sizeOfText, TranslationProgress } from './translationProgress.js';
 
-interface TranslateFlags extends RuntimeFlags, FormatFlags {
+interface TranslateFlags extends RuntimeFlags, FormatFlags, SearchFlags, SpeedFlags {
   model: string;
   input?: string;
   output?: string;
-  batchSize: number;
-  maxLength?: number;
   onTooLong: TooLongAction;
   split?: boolean;
   locale?: string;
-  precision: DecodingPrecision;
-  beam: number;
-  lengthPenalty?: number;
   sample?: boolean;
   temperature?: number;
   topK?: number;
@@ -60,28 +56,13 @@ export function registerTranslate(program: Command): void {
       '--locale <tag>',
       "language of the texts for --split, such as de (default: the system's)",
       nonEmpty,
-    )
-    .addOption(
-      new Option(
-        '--on-too-long <action>',
-        'what to do with a text that is too long for the model: error ends the command, skip outputs ' +
-          'an empty line, split translates the text in parts',
-      )
-        .choices(['error', 'skip', 'split'])
-        .default('error'),
-    )
-    .optionsGroup('Search:')
-    .option('--beam <count>', 'hypotheses that are followed; 1: greedy', integer(1), 1)
-    .option(
-      '--length-penalty <alpha>',
-      'divide scores by length^alpha (default: 1 with a beam)',
-      nonNegativeNumber,
-    )
-    .option(
-      '--max-length <tokens>',
-      'maximum tokens of an output (default: twice those of the text plus 50)',
-      integer(1),
-    )
+    );
+  addTooLongFlag(command, {
+    error: 'ends the command',
+    skip: 'outputs an empty line',
+    split: 'translates the text in parts',
+  });
+  addSearchFlags(command.optionsGroup('Search:'))
     .option('--sample', 'choose tokens at random by their probabilities')
     .option(
       '--temperature <number>',
@@ -99,14 +80,8 @@ export function registerTranslate(program: Command): void {
     .option('--n-best <count>', 'outputs of a text, each on its line', integer(1), 1)
     .option('--scores', 'write the score of each output')
     .option('--alignments', 'write which token of the text each token attends to most')
-    .option('--json', 'write an object in JSON for each text, on one line')
-    .optionsGroup('Speed:')
-    .option('--batch-size <texts>', 'texts translated together', integer(1), 32)
-    .addOption(
-      new Option('--precision <type>', 'how decoding stores the weights')
-        .choices([...decodingPrecisions])
-        .default('float32'),
-    );
+    .option('--json', 'write an object in JSON for each text, on one line');
+  addSpeedFlags(command.optionsGroup('Speed:'));
   addRuntimeFlags(command)
     .addHelpText(
       'after',
@@ -187,7 +162,8 @@ async function writeAll(
       progress?.add(lines);
     }
   } catch (error) {
-    throw error instanceof TextTooLongError ? tooLong(nameOf, error) : error;
+    if (!(error instanceof TextTooLongError)) throw error;
+    throw tooLongFault(nameOf(error.index + 1), error, ['skip', 'split']);
   } finally {
     progress?.finish();
   }
@@ -242,19 +218,6 @@ function progressOf(texts: readonly string[], flags: TranslateFlags): Translatio
   if (texts.length > 0 || isShared) return null;
   if (flags.input === undefined && process.stdin.isTTY) return null;
   return new TranslationProgress(sizeOfText(flags.input ?? 0));
-}
-
-function tooLong(nameOf: (number: number) => string, error: TextTooLongError): RangeError {
-  const { index, tokens, limit } = error;
-  const size =
-    tokens === null
-      ? `more than ${maxTextLength.toLocaleString('en-US')} characters`
-      : `${tokens} tokens (with bos and eos), but the model accepts ${limit}`;
-  return new RangeError(
-    `${nameOf(index + 1)} has ${size}; split it, or use --on-too-long ` +
-      (tokens === null ? 'skip' : 'skip or --on-too-long split'),
-    { cause: error },
-  );
 }
 
 function linesOf(

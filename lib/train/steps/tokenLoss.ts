@@ -80,8 +80,32 @@ export interface BatchLossSettings extends LabelSmoothingOptions {
  * @throws RangeError naming the pair and the position of an id outside the vocabulary
  */
 export function batchLoss(model: Transformer, batch: Batch, settings: BatchLossSettings): Tensor {
+  return checkedLoss(model, batch, settings, false)[0];
+}
+
+/**
+ * {@link batchLoss}, and the number of targets whose score is the highest (the first, if tied): an int64
+ * scalar.
+ */
+export function batchLossAndHits(
+  model: Transformer,
+  batch: Batch,
+  settings: BatchLossSettings,
+): [loss: Tensor, hits: Tensor] {
+  return checkedLoss(model, batch, settings, true) as [Tensor, Tensor];
+}
+
+/** The loss and, if they are counted, the hits. */
+type LossAndHits = [loss: Tensor, hits?: Tensor];
+
+function checkedLoss(
+  model: Transformer,
+  batch: Batch,
+  settings: BatchLossSettings,
+  countsHits: boolean,
+): LossAndHits {
   try {
-    return uncheckedLoss(model, batch, settings);
+    return uncheckedLoss(model, batch, settings, countsHits);
   } catch (error) {
     // A module knows at most the position of an id in its own input.
     if (error instanceof RangeError) checkBatchIds('tokenLossSum', model, batch, settings.pad);
@@ -93,7 +117,8 @@ function uncheckedLoss(
   model: Transformer,
   batch: Batch,
   { pad, packs, ...options }: BatchLossSettings,
-): Tensor {
+  countsHits: boolean,
+): LossAndHits {
   // Read once: the getter checks the batch's tensors each time.
   const packed = packs ? batch.packed : undefined;
   return tidy(() => {
@@ -101,7 +126,11 @@ function uncheckedLoss(
     // Values are checked on the batch's device, usually the CPU.
     const targets = packed?.tgtY ?? batch.tgtY.flatten();
     const rows = targetRows(targets, pad, batch.ntokens);
-    if (packed !== undefined) return packedLoss(model, movedPacked(device, packed), pad, options);
+    if (packed !== undefined) {
+      const moved = movedPacked(device, packed);
+      const vectors = model.vectorsOfPacked(moved);
+      return generatorLoss(model.generator, vectors, moved.tgtY, pad, options, countsHits);
+    }
     const vectors = model
       .forward(
         movedIds(device, batch.src),
@@ -112,7 +141,7 @@ function uncheckedLoss(
       .flatten(0, 1)
       .indexSelect(0, movedTo(device, rows));
     const counted = movedIds(device, targets.indexSelect(0, rows));
-    return generatorLoss(model.generator, vectors, counted, pad, options);
+    return generatorLoss(model.generator, vectors, counted, pad, options, countsHits);
   });
 }
 
@@ -132,7 +161,8 @@ export function packedLoss(
   pad: number,
   options: GeneratorLossOptions = {},
 ): Tensor {
-  return generatorLoss(model.generator, model.vectorsOfPacked(packed), packed.tgtY, pad, options);
+  const vectors = model.vectorsOfPacked(packed);
+  return generatorLoss(model.generator, vectors, packed.tgtY, pad, options, false)[0];
 }
 
 function movedPacked(device: Device, packed: PackedBatch): PackedBatch {
@@ -164,15 +194,20 @@ function generatorLoss(
   targets: Tensor,
   pad: number,
   { scale = 1, ...smoothing }: GeneratorLossOptions,
-): Tensor {
+  countsHits: boolean,
+): LossAndHits {
   const { proj } = generator;
   const isPlain =
     generator.forward === Generator.prototype.forward &&
     generator.logits === Generator.prototype.logits &&
     proj.forward === Linear.prototype.forward;
   const options = { ignoreIndex: pad, ...smoothing };
-  if (isPlain) return linearCrossEntropy(vectors, proj, targets, { ...options, scale }).loss;
+  if (isPlain) {
+    const { loss, correct } = linearCrossEntropy(vectors, proj, targets, { ...options, scale });
+    return countsHits ? [loss, correct] : [loss];
+  }
   // Runs its own forward and hooks. The softmax in the loss does not change log-probabilities.
   const logits = generator.forward(vectors);
-  return crossEntropy(logits, targets, { ...options, reduction: 'sum' }).mul(scale);
+  const loss = crossEntropy(logits, targets, { ...options, reduction: 'sum' }).mul(scale);
+  return countsHits ? [loss, logits.argmax(-1).eq(targets).sum()] : [loss];
 }
