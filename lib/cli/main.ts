@@ -3,6 +3,7 @@ import { Command, CommanderError } from 'commander';
 import { packageVersion } from '../runtime/package.js';
 import { registerAverage } from './average.js';
 import { registerDoctor } from './doctor.js';
+import { registerEvaluate } from './evaluate.js';
 import { registerServe } from './serve.js';
 import { registerSetup } from './setup.js';
 import { registerTrain } from './train/train.js';
@@ -42,6 +43,7 @@ function makeProgram(): Command {
     .configureHelp({ showGlobalOptions: false });
   registerTrain(program);
   registerTranslate(program);
+  registerEvaluate(program);
   registerAverage(program);
   registerServe(program);
   registerSetup(program);
