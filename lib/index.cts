@@ -244,6 +244,7 @@ declare namespace torchformer {
   type Schedule = esm.Schedule;
   type Scope = esm.Scope;
   type ScoreOptions = esm.ScoreOptions;
+  type ScoreSettings = esm.ScoreSettings;
   type SearchOptions = esm.SearchOptions;
   type SeededRandom = esm.SeededRandom;
   type SelectCheckpointsOptions = esm.SelectCheckpointsOptions;

@@ -8,7 +8,6 @@ export * from './nn/index.js';
 export * from './optim/index.js';
 export * from './data/index.js';
 export * from './io/index.js';
-export * from './train/averaging/index.js';
 export * from './train/index.js';
 export * from './train/report/index.js';
 export * from './train/translationScores.js';

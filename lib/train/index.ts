@@ -1,5 +1,10 @@
 /** Training: the loop, its metrics and its reports. */
 export type { BatchIterable, BatchSource } from './batchSource.js';
+export {
+  ExponentialMovingAverage,
+  type ExponentialMovingAverageOptions,
+  type MovingAverageState,
+} from './averaging/exponentialMovingAverage.js';
 export { evaluate, type EvaluateOptions, type Evaluation } from './evaluate.js';
 export {
   historyJson,
