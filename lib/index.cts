@@ -28,6 +28,8 @@ function load(): typeof esm {
 
 declare namespace torchformer {
   type Activation = esm.Activation;
+  type Adafactor = esm.Adafactor;
+  type AdafactorSettings = esm.AdafactorSettings;
   type Adam = esm.Adam;
   type AdamSettings = esm.AdamSettings;
   type AdamW = esm.AdamW;
@@ -78,6 +80,8 @@ declare namespace torchformer {
   type DType = esm.DType;
   type DataReport = esm.DataReport;
   type DataSummary = esm.DataSummary;
+  type DecayGroup = esm.DecayGroup;
+  type DecayGroupsOptions = esm.DecayGroupsOptions;
   type DecayOptions = esm.DecayOptions;
   type Decoded = esm.Decoded;
   type Decoder = esm.Decoder;
@@ -329,6 +333,8 @@ declare namespace torchformer {
   type TranslationDataset = esm.TranslationDataset;
   type TranslationDatasetOptions = esm.TranslationDatasetOptions;
   type TranslationHypothesis = esm.TranslationHypothesis;
+  type TranslationScoreOptions = esm.TranslationScoreOptions;
+  type TranslationScores = esm.TranslationScores;
   type Translator = esm.Translator;
   type TranslatorOptions = esm.TranslatorOptions;
   type UniqueOptions = esm.UniqueOptions;

@@ -7,6 +7,7 @@ export {
 } from './model/attentionMaps.js';
 export { clone, clones } from './module/clones.js';
 export { ModuleList, Sequential, type NamedModules } from './module/containers.js';
+export { decayGroups, type DecayGroup, type DecayGroupsOptions } from './model/decayGroups.js';
 export { Decoder, DecoderLayer } from './model/decoder.js';
 export { Dropout } from './layers/dropout.js';
 export { Embedding } from './layers/embedding.js';

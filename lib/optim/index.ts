@@ -1,4 +1,5 @@
 /** Optimizers, learning-rate schedules and gradient clipping. */
+export { Adafactor, type AdafactorSettings } from './adafactor.js';
 export { Adam, AdamW, type AdamSettings } from './adam.js';
 export { clipGradNorm, type ClipGradNormOptions } from './clipGradNorm.js';
 export {

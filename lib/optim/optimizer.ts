@@ -166,7 +166,9 @@ export abstract class Optimizer<Settings extends BaseSettings> {
       checkLike(this.owner, 'a gradient', gradient, parameter);
       const state = this.states.get(parameter);
       for (const [name, tensor] of Object.entries(state ?? {})) {
-        if (tensor.ndim > 0) checkLike(this.owner, `the state "${name}"`, tensor, parameter);
+        if (tensor.ndim === 0) continue;
+        const shape = this.stateShape(parameter, name);
+        checkLike(this.owner, `the state "${name}"`, tensor, parameter, shape);
       }
       // The fused kernels treat all of them as flat memory.
       updates.push({ parameter, gradient: this.usable(gradient, group) });
@@ -177,6 +179,21 @@ export abstract class Optimizer<Settings extends BaseSettings> {
   private usable(gradient: Tensor, group: ParameterGroup<Settings>): Tensor {
     if (!gradient.isSparse) return gradient.contiguous();
     return this.takesSparse(group, gradient) ? gradient : callTensor('aten::_to_dense', gradient);
+  }
+
+  /** The shape of a tensor of the state: by default that of its parameter. */
+  protected stateShape(parameter: Tensor, _name: string): readonly number[] {
+    return parameter.shape;
+  }
+
+  /**
+   * Whether a sparse gradient of this parameter would be used as it is, and not made dense first.
+   *
+   * @internal
+   */
+  updatesRowsOf(parameter: Tensor): boolean {
+    const group = this.paramGroups.find(({ params }) => params.includes(parameter));
+    return group !== undefined && this.takesSparse(group, parameter);
   }
 
   /** Whether `updateGroup` supports this sparse gradient; otherwise it gets a dense one. */
@@ -384,11 +401,19 @@ function defined(options: object): object {
 }
 
 /** The fused kernels do not check this: with different sizes they would read out of bounds. */
-function checkLike(owner: string, what: string, tensor: Tensor, parameter: Tensor): void {
-  const of = (t: Tensor) => `${formatShape(t.shape)} of ${t.dtype} on ${t.device}`;
-  if (of(tensor) === of(parameter)) return;
+function checkLike(
+  owner: string,
+  what: string,
+  tensor: Tensor,
+  parameter: Tensor,
+  shape = parameter.shape,
+): void {
+  const of = ({ dtype, device }: Tensor, size: readonly number[]) =>
+    `${formatShape(size)} of ${dtype} on ${device}`;
+  const found = of(tensor, tensor.shape);
+  if (found === of(parameter, shape)) return;
   throw new TypeError(
-    `${owner}: ${what} is ${of(tensor)} for a parameter ${of(parameter)}; ` +
+    `${owner}: ${what} is ${found} for a parameter ${of(parameter, parameter.shape)}; ` +
       'after model.to(…), create the optimizer again, or load its state again',
   );
 }

@@ -74,6 +74,7 @@ std::unique_ptr<torch::Library> registerAll() {
   registerDropout(*library);
   registerLinearCrossEntropy(*library);
   registerPackedAttention(*library);
+  registerAdafactor(*library);
   registerAdamRows(*library);
   registerEmbed(*library);
   registerLinear(*library);

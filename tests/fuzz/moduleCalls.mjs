@@ -248,7 +248,7 @@ export function modelCall(r) {
 
 /** An optimizer made, given odd gradients, stepped, saved and loaded. */
 export function optimizerCall(r) {
-  const name = r.pick(['SGD', 'Adam', 'AdamW']);
+  const name = r.pick(['SGD', 'Adam', 'AdamW', 'Adafactor']);
   const parameters = r.list(1, 3, () => withGradient(r));
   if (r.chance(30)) {
     const embedding = new tf.Embedding(vocabulary, width);

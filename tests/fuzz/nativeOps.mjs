@@ -195,7 +195,29 @@ function adamRows(r) {
   ];
 }
 
+function adafactor(r) {
+  const dtype = r.pick(['float32', 'float32', 'float64', 'bfloat16']);
+  const shape = r.list(0, 3, () => odd(r));
+  const isMatrix = shape.length > 1;
+  const state = (...of) => tf.zeros(of, { dtype: r.pick([dtype, dtype, dtype, 'float64']) });
+  return [
+    tensor(r, shape, dtype).detach().clone(),
+    tensor(r, r.chance(90) ? shape : [3], dtype).detach(),
+    state(...(isMatrix ? shape.with(-1, 1) : shape)),
+    isMatrix && r.chance(90) ? state(...shape.with(-2, 1)) : null,
+    r.pick([1, 2, 1000, 0, NaN]),
+    {
+      lr: r.pick([0.1, NaN]),
+      beta2_decay: r.pick([-0.8, 0, 1]),
+      eps1: r.pick([null, 0, 1e-30, -1]),
+      clip_threshold: r.pick([1, 0]),
+      weight_decay: r.pick([0, 0.1]),
+    },
+  ];
+}
+
 const good = {
+  adafactor_: adafactor,
   adam_rows_: adamRows,
   'adam_rows_.tensor_lr': (r) => {
     const [settings, ...tensors] = adamRows(r).reverse();

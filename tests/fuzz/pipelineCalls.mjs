@@ -171,11 +171,19 @@ const calls = {
     (trainer) =>
       trainer.fit(...mutate(r, [() => tf.batches(dataset, { batchSize: 2 }), { epochs: 1 }])),
   ],
-  'historyJson()': () => [tf.historyJson, [{ steps: [], validationBatches: [], validations: [], epochs: [] }]],
+  'historyJson()': () => [
+    tf.historyJson,
+    [{ steps: [], validationBatches: [], validations: [], epochs: [] }],
+  ],
   'lossCurve()': () => [
     tf.lossCurve,
     [
-      { steps: [{ step: 1, epoch: 1, loss: 2, tokens: 3 }], validationBatches: [], validations: [], epochs: [] },
+      {
+        steps: [{ step: 1, epoch: 1, loss: 2, tokens: 3 }],
+        validationBatches: [],
+        validations: [],
+        epochs: [],
+      },
       { width: 300 },
     ],
   ],

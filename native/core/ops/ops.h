@@ -15,6 +15,7 @@ void registerFeedForward(torch::Library& library);
 void registerDropout(torch::Library& library);
 void registerLinearCrossEntropy(torch::Library& library);
 void registerPackedAttention(torch::Library& library);
+void registerAdafactor(torch::Library& library);
 void registerAdamRows(torch::Library& library);
 void registerEmbed(torch::Library& library);
 void registerLinear(torch::Library& library);

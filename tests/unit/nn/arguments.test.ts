@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import {
+  Adafactor,
   Adam,
   AdamW,
   applyLora,
@@ -14,6 +15,7 @@ import {
   cosine,
   crossEntropy,
   CrossEntropyLoss,
+  decayGroups,
   Decoder,
   DecoderLayer,
   Dropout,
@@ -139,6 +141,7 @@ const functions: [string, Call, unknown[]][] = [
   ['combineMasks', combineMasks as Call, [ones([1, 1]), ones([1, 1])]],
   ['constant', constant as Call, [1]],
   ['cosine', cosine as Call, [{ learningRate: 1, steps: 2 }]],
+  ['decayGroups', decayGroups as Call, [model(), { weightDecay: 0.1 }]],
   ['crossEntropy', crossEntropy as Call, [ones([2, 3]), tensor([0n, 1n]), {}]],
   ['freeze', freeze as Call, [model(), '*']],
   ['fromAdditiveMask', fromAdditiveMask as Call, [zeros([1, 1])]],
@@ -181,6 +184,7 @@ type Class = new (...values: never[]) => object;
 
 /** A class, arguments of its constructor, arguments of its forward. */
 const classes: [string, Class, unknown[], unknown[]?][] = [
+  ['Adafactor', Adafactor, [[new Parameter(ones([1]))], { lr: 1 }]],
   ['Adam', Adam, [[new Parameter(ones([1]))], { lr: 1 }]],
   ['AdamW', AdamW, [[new Parameter(ones([1]))], { lr: 1 }]],
   ['Buffer', Buffer, [ones([1]), {}]],
