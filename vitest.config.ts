@@ -13,8 +13,8 @@ export default defineConfig({
   },
   test: {
     include: ['tests/**/*.test.ts'],
-    // These need a GPU: `npm run test:gpu` runs them.
-    exclude: ['node_modules/**', 'tests/gpu/**'],
+    // These need a GPU or Chromium: `npm run test:gpu` and `npm run test:browser` run them.
+    exclude: ['node_modules/**', 'tests/gpu/**', 'tests/browser/**'],
     setupFiles: ['tests/support/tensorEquality.ts'],
     // One process per file: each loads the addon again, and none inherits another's random state.
     pool: 'forks',

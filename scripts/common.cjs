@@ -260,13 +260,23 @@ function buildJobs() {
 }
 
 function programExists(name) {
-  return (process.env.PATH ?? '').split(path.delimiter).some((folder) => {
+  return findProgram(name) !== null;
+}
+
+/** The path of a program that is in the PATH; else null. */
+function findProgram(name) {
+  const paths = (process.env.PATH ?? '')
+    .split(path.delimiter)
+    .filter((folder) => folder !== '')
+    .map((folder) => path.join(folder, name));
+  const isFile = (file) => {
     try {
-      return folder !== '' && statSync(path.join(folder, name)).isFile();
+      return statSync(file).isFile();
     } catch {
       return false;
     }
-  });
+  };
+  return paths.find(isFile) ?? null;
 }
 
 // ---- everything ---------------------------------------------------------------------------------
@@ -309,6 +319,7 @@ module.exports = {
   compileTypeScript,
   ensureLibtorch,
   ensurePackages,
+  findProgram,
   importCompiled,
   main,
   packageBinary,

@@ -27,7 +27,9 @@ main(async () => {
   ensurePackages();
   // Tests and examples import the package by its name, which resolves to dist/.
   compileTypeScript();
-  runNode([packageBinary('typescript', 'tsc'), '-p', 'tests/tsconfig.json']);
+  for (const project of ['tests/tsconfig.json', 'tests/browser/tsconfig.json']) {
+    runNode([packageBinary('typescript', 'tsc'), '-p', project]);
+  }
   runNode(['scripts/checkDocs.mjs']);
   const sources = ['lib', 'bench', 'examples', 'scripts', 'tests'];
   const files = [...sources, ...compiledFiles()];

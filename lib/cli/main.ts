@@ -4,6 +4,7 @@ import { packageVersion } from '../runtime/package.js';
 import { registerAverage } from './average.js';
 import { registerDoctor } from './doctor.js';
 import { registerEvaluate } from './evaluate.js';
+import { registerReport } from './report.js';
 import { registerServe } from './serve.js';
 import { registerSetup } from './setup.js';
 import { registerTrain } from './train/train.js';
@@ -45,6 +46,7 @@ function makeProgram(): Command {
   registerTranslate(program);
   registerEvaluate(program);
   registerAverage(program);
+  registerReport(program);
   registerServe(program);
   registerSetup(program);
   registerDoctor(program);

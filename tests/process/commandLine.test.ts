@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { nowhere, root, runCommand, temporaryFolder } from './support.js';
 
-const commands = ['train', 'translate', 'serve', 'setup', 'doctor'];
+const commands = ['train', 'translate', 'report', 'serve', 'setup', 'doctor'];
 
 describe('the command line', () => {
   it('prints its version', () => {

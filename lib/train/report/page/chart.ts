@@ -46,14 +46,15 @@ export class Chart {
   readonly #settings: ChartSettings;
   readonly #cells = new Map<Line, HTMLElement>();
   readonly #place: HTMLElement;
-  /** Whether the program, not the user, is zooming. */
-  #isSettingZoom = true;
+  /** What is shown. */
+  #zoom: Range;
 
   constructor(content: ChartContent, settings: ChartSettings) {
     // What is behind comes first.
     const lines = [...content.lines].sort((a, b) => depth(a) - depth(b));
     this.#content = { ...content, lines };
     this.#settings = settings;
+    this.#zoom = settings.zoom;
     this.#place = make('span', { className: 'note' });
     const frame = make('div', {
       className: 'plot',
@@ -72,7 +73,6 @@ export class Chart {
     const tables = lines.map(({ points }) => [points.x, this.#drawable(points.y)]);
     const data = uPlot.join(tables as uPlot.AlignedData[]);
     this.#plot = new uPlot(this.#options(frame.clientWidth), data, frame);
-    this.#isSettingZoom = false;
     frame.addEventListener('keydown', (event) => this.#onKey(event));
     new ResizeObserver(() => {
       if (frame.clientWidth > 0) this.#plot.setSize({ width: frame.clientWidth, height });
@@ -82,9 +82,8 @@ export class Chart {
 
   /** Shows a part of the horizontal axis. */
   setZoom(range: Range): void {
-    this.#isSettingZoom = true;
+    this.#zoom = range;
     this.#plot.setScale('x', range);
-    this.#isSettingZoom = false;
   }
 
   destroy(): void {
@@ -137,9 +136,10 @@ export class Chart {
         setCursor: [(plot) => this.#onCursor(plot)],
         setScale: [
           (plot, key) => {
-            if (key !== 'x' || this.#isSettingZoom) return;
             const { min, max } = plot.scales['x'] ?? {};
-            if (typeof min === 'number' && typeof max === 'number') onZoom({ min, max });
+            if (key !== 'x' || typeof min !== 'number' || typeof max !== 'number') return;
+            // It is also called after setZoom, later.
+            if (min !== this.#zoom.min || max !== this.#zoom.max) onZoom({ min, max });
           },
         ],
       },
