@@ -9,6 +9,7 @@ import { benchDecode } from './decode/benchDecode.js';
 import { benchLearning } from './learning.js';
 import { benchLoad } from './load.js';
 import { describeMachine, examineMachine } from './machine.js';
+import { benchMemory } from './memory/benchMemory.js';
 import { benchModules } from './modules.js';
 import { benchNative } from './native.js';
 import { parseOptions, type BenchOptions, type SuiteName } from './options.js';
@@ -31,10 +32,17 @@ const suites: Record<SuiteName, (options: BenchOptions) => Promise<unknown>> = {
   decode: benchDecode,
   responsiveness: benchResponsiveness,
   serve: benchServe,
+  memory: benchMemory,
 };
 
 /** Suites that need no Python. */
-const withoutPeers: readonly SuiteName[] = ['native', 'products', 'responsiveness', 'serve'];
+const withoutPeers: readonly SuiteName[] = [
+  'native',
+  'products',
+  'responsiveness',
+  'serve',
+  'memory',
+];
 
 // Without a handler a signal would end this process and leave the participant running.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {

@@ -23,6 +23,7 @@ export const suiteNames = [
   'decode',
   'responsiveness',
   'serve',
+  'memory',
 ] as const;
 export type SuiteName = (typeof suiteNames)[number];
 
