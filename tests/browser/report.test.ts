@@ -178,8 +178,8 @@ describe('the charts', () => {
     const page = await openPage(one);
     const before = (await valuesOf(page, 'Loss'))['training, smoothed']?.text;
     await page.getByLabel('Across').selectOption('time');
-    // Two steps a second.
-    expect((await valuesOf(page, 'Loss'))['training']?.x).toBe(100);
+    // Two steps a second, and 19 validations of a second.
+    expect((await valuesOf(page, 'Loss'))['training']?.x).toBe(119);
     await page.getByLabel('Smoothing').fill('0');
     const { training, 'training, smoothed': smooth } = await valuesOf(page, 'Loss');
     expect(smooth?.text).toBe(training?.text);
@@ -232,7 +232,7 @@ describe('the samples', () => {
 test('the table of runs, the settings and the hardware are told', async () => {
   const page = await openPage(two);
   const cells = await page.locator('#runs tbody tr').first().locator('td').allTextContents();
-  expect(cells.slice(0, 5)).toEqual(['200', '10', '1:40', '200', '3.0000']);
+  expect(cells.slice(0, 5)).toEqual(['200', '10', '2:00', '167', '3.0000']);
   expect(cells).toContain('finished');
   await page.getByText('Settings').first().click();
   expect(await page.locator('pre').first().textContent()).toBe('{\n  "lr": 0.5\n}');

@@ -1,5 +1,10 @@
 /** Collects what the report shows of a run, from its events or from its files. */
-import type { EpochRecord, StepRecord, ValidationRecord } from '../run/history.js';
+import type {
+  EpochRecord,
+  SampleTranslation,
+  StepRecord,
+  ValidationRecord,
+} from '../run/history.js';
 import type { EndRecord, LogRecord, MessageRecord, StartRecord } from './logRecord.js';
 import type {
   BestOfRun,
@@ -9,6 +14,7 @@ import type {
   SampleSet,
   ValidationColumns,
 } from './reportData.js';
+import { readableTokens } from './readableTokens.js';
 import { StepSpeed } from './stepSpeed.js';
 import { roundedOrNull, ThinnedCurve, ThinnedList } from './thinning.js';
 
@@ -107,6 +113,7 @@ export class RunCollector {
   }
 
   validation(record: ValidationRecord): void {
+    this.#stepSpeed.pause(record.seconds);
     // A resumed run repeats the validation that it was killed in.
     const { last } = this.#validations;
     const repeats = last?.step === record.step && last.epoch === record.epoch;
@@ -217,24 +224,19 @@ function bestOf(best: ValidationRecord | null, epochs: readonly EpochRecord[]): 
   return { step, epoch, loss: roundedOrNull(validationLoss), bleu: null, chrf: null };
 }
 
-function sampleOf({
-  source,
-  translation,
-  reference,
-  attention,
-}: ValidationRecord['samples'][number]): Sample {
+function sampleOf(sample: SampleTranslation): Sample {
+  const { source, translation, reference, attention } = sample;
+  return { source, translation, reference, attention: attentionOf(attention) };
+}
+
+function attentionOf(attention: SampleTranslation['attention']): Sample['attention'] {
+  if (attention === null || attention.targetTokens.length === 0) return null;
+  const { sourceTokens, targetTokens, weights } = attention;
+  const tokens = readableTokens([...sourceTokens, ...targetTokens]);
   return {
-    source,
-    translation,
-    reference,
-    attention:
-      attention === null
-        ? null
-        : {
-            sourceTokens: attention.sourceTokens,
-            targetTokens: attention.targetTokens,
-            percent: attention.weights.map((row) => row.map((weight) => Math.round(100 * weight))),
-          },
+    sourceTokens: tokens.slice(0, sourceTokens.length),
+    targetTokens: tokens.slice(sourceTokens.length),
+    percent: weights.map((row) => row.map((weight) => Math.round(100 * weight))),
   };
 }
 

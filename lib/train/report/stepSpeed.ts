@@ -9,6 +9,11 @@ export class StepSpeed {
     this.#seconds = seconds;
   }
 
+  /** Leaves out the time of a validation between two steps. */
+  pause(seconds: number): void {
+    this.#seconds += seconds;
+  }
+
   /** NaN if the clock did not advance. */
   next({ tokens, seconds }: Pick<StepRecord, 'tokens' | 'seconds'>): number {
     const duration = seconds - this.#seconds;

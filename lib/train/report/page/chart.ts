@@ -251,9 +251,10 @@ function depth({ style }: Line): number {
   return style === 'faint' ? 0 : 1;
 }
 
-function seriesOf({ color, style, isDashed }: Line): uPlot.Series {
+function seriesOf({ color, style, isDashed, points: { x } }: Line): uPlot.Series {
   const stroke = cssValue(`--line-${color % 8}`);
-  const faint = `${stroke}${cssValue('--faint')}`;
+  // Where many steps share a pixel, they would hide the smooth line.
+  const faint = `${stroke}${x.length > 1000 ? '48' : '90'}`;
   return {
     stroke: style === 'faint' ? faint : stroke,
     width: style === 'faint' ? 1 : 2,

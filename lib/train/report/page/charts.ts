@@ -7,7 +7,7 @@ import { chartContents, type ChartContent, type Choices } from './lines.js';
 /** Draws the charts of the runs, and again whenever something is chosen. */
 export class Charts {
   readonly #runs: readonly RunReport[];
-  #choices: Choices = { axis: 'step', smoothing: 0.9, isLogarithmic: false, hidden: new Set() };
+  #choices: Choices = { axis: 'step', smoothing: 0, isLogarithmic: false, hidden: new Set() };
   #charts: Chart[] = [];
   #full: Range = { min: 0, max: 1 };
   /** Null: everything. */
@@ -16,6 +16,7 @@ export class Charts {
 
   constructor(runs: readonly RunReport[]) {
     this.#runs = runs;
+    this.#choices = { ...this.#choices, smoothing: usualSmoothing(runs) };
     byId('controls').append(...this.#controls());
     matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => this.#draw());
     this.#draw();
@@ -83,6 +84,12 @@ export class Charts {
     this.#reset.disabled = range === null;
     for (const chart of this.#charts) chart.setZoom(range ?? this.#full);
   }
+}
+
+/** That of a run of few steps is weak, so that the smooth line does not lag. */
+function usualSmoothing(runs: readonly RunReport[]): number {
+  const count = Math.max(...runs.map(({ loss }) => (loss.means ?? loss.points).x.length));
+  return Math.round(100 * Math.max(0, Math.min(0.9, 1 - 50 / count))) / 100;
 }
 
 function fullRange(contents: readonly ChartContent[]): Range {

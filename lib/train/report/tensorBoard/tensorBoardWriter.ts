@@ -114,6 +114,7 @@ export class TensorBoardWriter implements TrainingListener {
   /** Adds the points and the samples of a validation. */
   async validation(record: ValidationRecord): Promise<void> {
     const { step, loss, perplexity, accuracy, bleu, chrf, samples } = record;
+    this.#speed.pause(record.seconds);
     this.#add(step, [
       { tag: 'validation/loss', value: loss },
       { tag: 'validation/perplexity', value: perplexity },

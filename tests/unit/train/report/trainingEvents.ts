@@ -98,7 +98,7 @@ export function sampleTranslation(): ValidationRecord['samples'][number] {
   };
 }
 
-/** Sends the events of a whole run: a validation each 10 steps, an epoch each 20. */
+/** Sends the events of a whole run: a validation of one second each 10 steps, an epoch each 20. */
 export async function sendRun(
   listeners: readonly TrainingListener[],
   steps: number,
@@ -113,7 +113,8 @@ export async function sendRun(
   await send('start', startEvent());
   for (let step = 1; step <= steps; step++) {
     const epoch = Math.ceil(step / 20);
-    await send('step', stepEvent(step, { epoch, ...changes }));
+    const seconds = step / 2 + Math.floor((step - 1) / 10);
+    await send('step', stepEvent(step, { epoch, seconds, ...changes }));
     if (step % 10 === 0) {
       const scores = { loss: 2 + 10 / step, bleu: step / 4, chrf: step / 2 };
       const record = { epoch, ...scores, samples: [sampleTranslation()] };
@@ -121,5 +122,6 @@ export async function sendRun(
     }
     if (step % 20 === 0) await send('epoch', epochRecord(epoch, step));
   }
-  await send('end', { step: steps, epoch: 1, seconds: steps / 2, reason: 'finished' });
+  const seconds = steps / 2 + Math.floor(steps / 10);
+  await send('end', { step: steps, epoch: 1, seconds, reason: 'finished' });
 }
