@@ -1,6 +1,6 @@
 /** Writes the events of a training run to `log.jsonl`. */
 import { dirname } from 'node:path';
-import { stat } from 'node:fs/promises';
+import { rename, stat } from 'node:fs/promises';
 import { checkReport, type DataReport } from '../../data/report.js';
 import { saveFault } from '../../io/atomicFile.js';
 import {
@@ -98,9 +98,21 @@ export class JsonLinesLog implements TrainingListener {
     this.#step = step;
   }
 
-  /** Begins or continues the log. @throws as {@link JsonLinesLog.open} */
+  /**
+   * Begins or continues the log. One that cannot be read does not keep a run from being resumed: it is
+   * kept under another name, with a warning, and a new one begins.
+   *
+   * @throws TorchError ERR_CHECKPOINT if the file cannot be written
+   */
   async start(event: StartEvent): Promise<void> {
-    await this.open({ step: event.step });
+    try {
+      await this.open({ step: event.step });
+    } catch (error) {
+      if (!(error instanceof TorchError) || error.code !== 'ERR_DATA') throw error;
+      await this.#setAside(error);
+      await this.open();
+    }
+    this.#step = event.step;
     const record = {
       ...event,
       time: new Date().toISOString(),
@@ -161,6 +173,12 @@ export class JsonLinesLog implements TrainingListener {
   /** Closes the file. @throws TorchError ERR_CHECKPOINT if the last lines could not be written */
   async close(): Promise<void> {
     await this.#close();
+  }
+
+  async #setAside(fault: TorchError): Promise<void> {
+    const kept = `${this.path}.damaged`;
+    await rename(this.path, kept);
+    this.#warn(`warning: ${fault.message}. It is now ${kept}, and a new log begins`);
   }
 
   async #close(): Promise<void> {

@@ -237,6 +237,22 @@ describe('a log that cannot be read', () => {
     await expect(log.open({ step: 4 })).rejects.toMatchObject({ code: 'ERR_DATA' });
   });
 
+  test('does not keep the run from being resumed, and is kept', async () => {
+    const warnings: string[] = [];
+    const log = newLog({ warn: (message) => warnings.push(message) });
+    writeFileSync(log.path, 'oops\n');
+    await log.start(startEvent(4));
+    log.step(stepEvent(5));
+    await log.close();
+    expect(warnings).toEqual([
+      expect.stringMatching(
+        /log\.jsonl:1: .* It is now .*log\.jsonl\.damaged, and a new log begins$/,
+      ),
+    ]);
+    expect(readFileSync(`${log.path}.damaged`, 'utf8')).toBe('oops\n');
+    expect((await readLog(log.path)).steps).toEqual([stepRecord(stepEvent(5))]);
+  });
+
   test('is one that is not there', async () => {
     await expect(readLog('nowhere/log.jsonl')).rejects.toMatchObject({
       code: 'ERR_DATA',
