@@ -244,7 +244,7 @@ export function nativeOps() {
 }
 
 function goodArguments(r, op) {
-  const name = op.slice('torchformer::'.length).replace(/_reference$/, '');
+  const name = op.slice('torchformer::'.length).replace(/_reference(_?)$/, '$1');
   if (!(name in good)) throw new Error(`tests/fuzz/nativeOps.mjs has no arguments for ${op}`);
   return good[name](r);
 }
