@@ -64,7 +64,9 @@ describe('the best model', () => {
 
 test('history.json keeps losses that JSON has no number for', () => {
   const text = historyJson({
-    steps: [{ step: 1, epoch: 1, loss: NaN, tokens: 3, learningRate: 0.1 }],
+    steps: [
+      { step: 1, epoch: 1, loss: NaN, tokens: 3, learningRate: 0.1, gradientNorm: 1, seconds: 1 },
+    ],
     validationBatches: [{ epoch: 1, batch: 1, loss: Infinity, tokens: 3 }],
     validations: [],
     epochs: [],
