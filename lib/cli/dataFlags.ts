@@ -14,10 +14,16 @@ export interface DataFlags {
   onMalformed: 'error' | 'skip';
 }
 
-export function addDataFlags(command: Command): Command {
+/** The columns, which must be given. */
+export function addColumnFlags(command: Command): Command {
   return command
     .requiredOption('--src <column>', 'name of the column with the source sentences', nonEmpty)
-    .requiredOption('--tgt <column>', 'name of the column with the target sentences', nonEmpty)
+    .requiredOption('--tgt <column>', 'name of the column with the target sentences', nonEmpty);
+}
+
+/** How rows and cells are told apart. */
+export function addFormatFlags(command: Command): Command {
+  return command
     .addOption(
       new Option(
         '--format <format>',

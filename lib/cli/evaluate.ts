@@ -17,7 +17,7 @@ import { counted } from '../runtime/counted.js';
 import type { Device } from '../tensor/device.js';
 import { evaluate, type Evaluation } from '../train/evaluate.js';
 import { translationScores } from '../train/translationScores.js';
-import { addDataFlags, readPairsOf, type DataFlags } from './dataFlags.js';
+import { addColumnFlags, addFormatFlags, readPairsOf, type DataFlags } from './dataFlags.js';
 import { describeEvaluation, recordOf, type Evaluated } from './evaluationReport.js';
 import { integer, path } from './flagValues.js';
 import { addRuntimeFlags, applyRuntimeFlags, type RuntimeFlags } from './runtimeFlags.js';
@@ -61,7 +61,7 @@ export function registerEvaluate(program: Command): void {
     )
     .optionsGroup('Data:')
     .requiredOption('--data <file>', 'sentence pairs: CSV or TSV, plain or gzip', path);
-  addDataFlags(command)
+  addFormatFlags(addColumnFlags(command))
     .optionsGroup('Scores:')
     .addOption(
       new Option(

@@ -1,5 +1,6 @@
 /** Scores of what a translator makes of given texts. */
-import type { DecodingOptions } from '../decode/decodingOptions.js';
+import { searchOptionNames } from '../decode/decodingOptions.js';
+import type { TooLongAction, TranslateOptions } from '../decode/translation.js';
 import { Translator } from '../decode/translator.js';
 import { checkReferences, type References } from '../metrics/corpus.js';
 import {
@@ -19,23 +20,13 @@ import {
 } from '../runtime/arguments.js';
 import { counted } from '../runtime/counted.js';
 
-/** Options of {@link translationScores}: of the search, and of the metrics. */
-export interface TranslationScoreOptions extends MetricOptions {
-  /** Hypotheses that are followed. Default 1: greedy. */
-  beam?: number | undefined;
-  /** As for `Translator.translate`; default 1 with a beam. */
-  lengthPenalty?: DecodingOptions['lengthPenalty'];
-  /** Maximum number of tokens of an output, as for `Translator.translate`. */
-  maxLength?: DecodingOptions['maxLength'];
-  /** Texts that are decoded together. Default 32. */
-  batchSize?: number | undefined;
+/** Options of {@link translationScores}: of the search, by default greedy, and of the metrics. */
+export interface TranslationScoreOptions extends MetricOptions, TranslateOptions {
   /**
    * What to do with a source that is too long for the model: `'skip'` (default) counts its translation as
-   * empty, `'error'` throws.
+   * empty, `'split'` translates it in parts, `'error'` throws.
    */
-  onTooLong?: 'skip' | 'error' | undefined;
-  /** Stops the search or the scoring; the promise is then rejected with its reason. */
-  signal?: AbortSignal | undefined;
+  onTooLong?: TooLongAction | undefined;
   /** Called after each group of sources with the number of those done. */
   onProgress?: ((done: number, total: number) => void) | undefined;
 }
@@ -52,12 +43,10 @@ export interface TranslationScores extends CorpusScores {
 
 const optionNames = [
   ...metricOptionNames,
-  'beam',
-  'lengthPenalty',
-  'maxLength',
+  ...searchOptionNames.filter((name) => !['attention', 'nBest', 'scores'].includes(name)),
   'batchSize',
+  'split',
   'onTooLong',
-  'signal',
   'onProgress',
 ];
 

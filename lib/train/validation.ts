@@ -3,8 +3,8 @@ import type { SpecialIds } from '../data/tokenizers/specialIds.js';
 import type { Tokenizer } from '../data/tokenizers/tokenizer.js';
 import type { TranslateOptions } from '../decode/translation.js';
 import { Translator } from '../decode/translator.js';
-import { corpusBleu, type BleuOptions } from '../metrics/bleu.js';
-import { corpusChrf, type ChrfOptions } from '../metrics/chrf.js';
+import type { BleuOptions } from '../metrics/bleu.js';
+import type { ChrfOptions } from '../metrics/chrf.js';
 import type { Transformer } from '../nn/model/transformer.js';
 import { keepModes } from '../nn/module/modes.js';
 import type { BatchSource } from './batchSource.js';
@@ -12,6 +12,7 @@ import { longRowsWarning } from './epochWarnings.js';
 import { evaluate } from './evaluate.js';
 import type { SampleTranslation, ValidationBatchRecord, ValidationRecord } from './run/history.js';
 import { maxLength, translateSamples, type SampleText } from './samples.js';
+import { translationScores } from './translationScores.js';
 
 /** Sentences that are translated at a validation, and how. */
 export interface ScoreSettings {
@@ -22,7 +23,7 @@ export interface ScoreSettings {
    * tokens of the text plus ten, since a young model repeats itself.
    */
   readonly search?: Omit<TranslateOptions, 'signal'>;
-  /** Options of BLEU. */
+  /** Options of BLEU. The default of `tokenize` depends on the references, see `tokenizerFor`. */
   readonly bleu?: BleuOptions;
   /** Options of chrF. */
   readonly chrf?: ChrfOptions;
@@ -64,6 +65,7 @@ export async function validate(
   const evaluation = await evaluate(model, source, {
     pad: specialIds.pad,
     epoch,
+    accuracy: true,
     ...(signal === undefined ? {} : { signal }),
     // An error would lose the training so far.
     onLongRows: (rows) => longRows.push(...rows),
@@ -75,17 +77,16 @@ export async function validate(
   const warning = longRowsWarning(longRows);
   if (warning !== null) say(warning);
   if (!evaluation.complete) return null;
-  const scores = await translationScores(model, settings);
+  const scores = await scoresOf(model, settings);
   const samples = scores === null ? null : await showSamples(model, settings);
   if (scores === null || samples === null) return null;
-  const { loss, tokens } = evaluation;
+  const { loss, perplexity, accuracy, tokens } = evaluation;
   const seconds = (performance.now() - start) / 1000;
-  const perplexity = Math.exp(loss);
-  return { loss, perplexity, accuracy: null, tokens, ...scores, seconds, samples };
+  return { loss, perplexity, accuracy, tokens, ...scores, seconds, samples };
 }
 
 /** @returns null if the signal stopped it */
-async function translationScores(
+async function scoresOf(
   model: Transformer,
   { specialIds, tokenizer, scores, signal }: ValidationSettings,
 ): Promise<{ bleu: number | null; chrf: number | null } | null> {
@@ -94,14 +95,13 @@ async function translationScores(
   const restoreModes = keepModes(model);
   model.eval();
   try {
-    const translator = new Translator(model, { tokenizer, specialIds });
-    const sources = pairs.map(({ source }) => source);
-    const references = pairs.map(({ reference }) => reference);
-    const outputs = await translator.translate(sources, { maxLength, ...search, signal });
-    return {
-      bleu: corpusBleu(outputs, references, bleu).score,
-      chrf: corpusChrf(outputs, references, chrf).score,
-    };
+    const found = await translationScores(
+      new Translator(model, { tokenizer, specialIds }),
+      pairs.map(({ source }) => source),
+      pairs.map(({ reference }) => reference),
+      { maxLength, ...search, bleu, chrf, signal },
+    );
+    return { bleu: found.bleu.score, chrf: found.chrf.score };
   } catch (error) {
     if (signal?.aborted === true) return null;
     throw error;

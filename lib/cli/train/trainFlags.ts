@@ -3,8 +3,8 @@ import { Option, type Command } from 'commander';
 import { defaultSpecialTokens } from '../../data/tokenizers/trainTokenizer.js';
 import type { SmoothingForm } from '../../nn/loss/labelSmoothing.js';
 import type { Selection } from '../../train/run/runProgress.js';
+import { addFormatFlags, type DataFlags } from '../dataFlags.js';
 import {
-  delimiter,
   integer,
   nonEmpty,
   nonNegativeNumber,
@@ -18,16 +18,10 @@ import { addRuntimeFlags, type RuntimeFlags } from '../runtimeFlags.js';
 import { addModelFlags, type ModelFlags } from './modelFlags.js';
 
 /** Values of the flags. Those without a default may be undefined. */
-export interface TrainFlags extends ModelFlags, RuntimeFlags {
+export interface TrainFlags extends ModelFlags, RuntimeFlags, DataFlags {
   config?: string;
   train: string;
   validate?: string;
-  src: string;
-  tgt: string;
-  format: 'auto' | 'csv' | 'tsv';
-  delimiter?: string;
-  quotes: boolean;
-  onMalformed: 'error' | 'skip';
   maxLength: number;
   tokenizer?: string;
   vocabSize: number;
@@ -117,29 +111,8 @@ function addDataFlags(command: Command): void {
       path,
     )
     .option('--src <column>', 'name of the column with the source sentences (required)', nonEmpty)
-    .option('--tgt <column>', 'name of the column with the target sentences (required)', nonEmpty)
-    .addOption(
-      choice(
-        '--format <format>',
-        'format of the files; auto: the one in which the first row has both columns',
-        ['auto', 'csv', 'tsv'],
-        'auto',
-      ),
-    )
-    .option(
-      '--delimiter <character>',
-      'character between cells, or tab (default: depends on the format)',
-      delimiter,
-    )
-    .option('--no-quotes', 'treat quotes as ordinary characters (default: only in TSV)')
-    .addOption(
-      choice(
-        '--on-malformed <action>',
-        'what to do with a row that has the wrong number of cells',
-        ['error', 'skip'],
-        'error',
-      ),
-    )
+    .option('--tgt <column>', 'name of the column with the target sentences (required)', nonEmpty);
+  addFormatFlags(command)
     .option(
       '--max-length <tokens>',
       'maximum sentence length, including bos and eos; longer pairs are left out and counted',
