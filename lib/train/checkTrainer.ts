@@ -24,6 +24,7 @@ import {
 import type { Tensor } from '../tensor/tensor.js';
 import { checkBatchSource } from './batchSource.js';
 import { checkedSmoothing } from '../nn/loss/labelSmoothing.js';
+import { checkReport } from '../data/report.js';
 import { checkListener } from './run/events.js';
 import type { FitOptions, TrainerOptions, TrainingOptimizer } from './trainerOptions.js';
 import { warmup } from './warmup.js';
@@ -51,6 +52,8 @@ const optionNames = [
   'select',
   'tokenizer',
   'columns',
+  'averaging',
+  'data',
   'scores',
   'samples',
   'reporter',
@@ -119,6 +122,7 @@ function checkGraphs(owner: string, options: TrainerOptions): void {
 /** Checks the options for what the trainer writes and reports. */
 function checkReports(owner: string, options: TrainerOptions): void {
   const { tokenizer, columns, samples, reporter, listeners } = options;
+  checkSettings(owner, options);
   checkSaves(owner, options);
   checkScores(owner, options);
   if (tokenizer !== undefined) checkTokenizer(owner, tokenizer);
@@ -172,15 +176,25 @@ function checkSample(owner: string, name: string, sample: unknown): void {
   checkString(owner, `${name}.reference`, reference);
 }
 
+function checkSettings(owner: string, { averaging, data, settings }: TrainerOptions): void {
+  if (averaging !== undefined) {
+    checkObject(owner, 'averaging', averaging, 'an object such as { decay: 0.999 }');
+  }
+  if (data !== undefined) {
+    checkArray(owner, 'data', data, 'an array of reports such as dataset.report');
+    for (const report of data) checkReport(owner, report);
+  }
+  if (settings !== undefined) checkObject(owner, 'settings', settings, 'an object of JSON values');
+}
+
 function checkSaves(owner: string, options: TrainerOptions): void {
-  const { out, overwrite, resume, settings, saveEvery, keepLast, keepBest, select } = options;
+  const { out, overwrite, resume, saveEvery, keepLast, keepBest, select } = options;
   if (out !== undefined) checkPath(owner, 'out', out);
   if (overwrite !== undefined) checkBoolean(owner, 'overwrite', overwrite);
   if (resume !== undefined) checkBoolean(owner, 'resume', resume);
   if (overwrite === true && resume === true) {
     throw new TypeError(`${owner}: pass either resume, or overwrite, which removes the run`);
   }
-  if (settings !== undefined) checkObject(owner, 'settings', settings, 'an object of JSON values');
   if (saveEvery !== undefined) checkInteger(owner, 'saveEvery', saveEvery, 1);
   if (keepLast !== undefined) checkInteger(owner, 'keepLast', keepLast, 0);
   if (keepBest !== undefined) checkInteger(owner, 'keepBest', keepBest, 0);

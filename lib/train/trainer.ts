@@ -12,6 +12,7 @@ import type { Schedule } from '../optim/schedule.js';
 import { checkFunction } from '../runtime/arguments.js';
 import { TorchError } from '../runtime/errors.js';
 import type { Tensor } from '../tensor/tensor.js';
+import { ExponentialMovingAverage } from './averaging/exponentialMovingAverage.js';
 import { BatchReader, type BatchSource } from './batchSource.js';
 import {
   checkFitArguments,
@@ -64,6 +65,8 @@ export class Trainer {
   /** Null if the optimizer keeps its own learning rate. */
   readonly #schedule: Schedule | null;
   readonly #ownOptimizer: Adam | null;
+  /** Averages of the weights; null without. */
+  readonly #average: ExponentialMovingAverage | null;
   readonly #listeners = new EventListeners();
   readonly #progress: RunProgress;
   /** Saves and restores the run; null if nothing is written. */
@@ -85,7 +88,7 @@ export class Trainer {
     checkModel('Trainer', model);
     checkTrainerOptions(options);
     const vocabSize = modelVocabSize(model);
-    const { tokenizer, specialIds, out, reporter, listeners = [] } = options;
+    const { tokenizer, specialIds, out, reporter, listeners = [], averaging } = options;
     if (tokenizer !== undefined) checkTokenizerFits('Trainer', tokenizer, vocabSize);
     checkSpecialIds(specialIds, vocabSize, 'Trainer');
     // Fail now rather than after the first epoch.
@@ -98,8 +101,7 @@ export class Trainer {
     this.#ownOptimizer = options.optimizer === undefined ? new Adam(this.#parameters) : null;
     this.optimizer = options.optimizer ?? (this.#ownOptimizer as Adam);
     this.#progress = new RunProgress(vocabSize, options.select ?? 'loss');
-    if (reporter !== null) this.#listeners.add('Trainer', reporter ?? new ProgressBar());
-    for (const listener of listeners) this.#listeners.add('Trainer', listener);
+    this.#average = averaging === undefined ? null : new ExponentialMovingAverage(model, averaging);
     this.#state =
       out === undefined
         ? null
@@ -108,11 +110,16 @@ export class Trainer {
             options,
             optimizer: this.optimizer,
             schedule: this.#schedule,
+            average: this.#average,
             progress: this.#progress,
             history: this.history,
             say: (message) => this.#say(message),
             saved: (event) => this.#listeners.emit('checkpoint', event),
           });
+    // First, so that what the others read from it is complete.
+    if (this.#state !== null) this.#listeners.add('Trainer', this.#state.log);
+    if (reporter !== null) this.#listeners.add('Trainer', reporter ?? new ProgressBar());
+    for (const listener of listeners) this.#listeners.add('Trainer', listener);
   }
 
   /** Steps taken so far, over all parts of the run. */
@@ -176,9 +183,10 @@ export class Trainer {
   async #fit(train: BatchSource, options: FitOptions): Promise<FitResult> {
     const progress = this.#progress;
     const isNew = progress.step === 0 && progress.epoch === 0;
+    // Already aborted: an earlier run in the folder must be left as it is.
+    if (options.signal?.aborted === true) return this.#result('aborted');
     let limits = this.#limits(options);
-    // Already aborted: do not remove an earlier run's models.
-    if (isNew && options.signal?.aborted !== true) {
+    if (isNew) {
       await this.#state?.open(options, limits.settings);
       limits = this.#limits(options);
     }
@@ -218,14 +226,13 @@ export class Trainer {
     }
     const { minutes } = limits;
     this.#planned = { epochs: limits.epochs, steps: limits.steps, minutes };
-    return {
-      aborted: end.reason === 'aborted',
-      reason: end.reason,
-      epochs: progress.epoch,
-      steps: progress.step,
-      best: progress.best,
-      history: this.history,
-    };
+    return this.#result(end.reason);
+  }
+
+  #result(reason: EndEvent['reason']): FitResult {
+    const { epoch: epochs, step: steps, best } = this.#progress;
+    const { history } = this;
+    return { aborted: reason === 'aborted', reason, epochs, steps, best, history };
   }
 
   /** Epochs of steps, with validations and saves between them. @returns why it ended */
@@ -252,7 +259,10 @@ export class Trainer {
               outcomes: await (next.length === 0 ? steps.finish() : steps.take(next)),
             };
           });
-          for (const outcome of outcomes) this.#record(outcome, batches.length);
+          for (const outcome of outcomes) {
+            this.#record(outcome, batches.length);
+            if (outcome.kind === 'taken') await this.#average?.updateAsync();
+          }
           if (count === 0) break;
           progress.passed(count, digest);
           progress.soFar.seconds = (performance.now() - epochStart) / 1000;
@@ -353,16 +363,18 @@ export class Trainer {
     const epoch = progress.epoch + 1;
     const { validationBatches } = this.history;
     const before = validationBatches.length;
-    const measured = await validate(
-      this.model,
-      source,
-      epoch,
-      this.#validationSettings(options.signal),
-      (batch, soFar) => {
-        validationBatches.push({ epoch, ...batch });
-        const { batch: done } = batch;
-        this.#listeners.emitNow('validationBatch', { step, epoch, ...soFar, batch: done });
-      },
+    const measured = await this.#withAverages(() =>
+      validate(
+        this.model,
+        source,
+        epoch,
+        this.#validationSettings(options.signal),
+        (batch, soFar) => {
+          validationBatches.push({ epoch, ...batch });
+          const { batch: done } = batch;
+          this.#listeners.emitNow('validationBatch', { step, epoch, ...soFar, batch: done });
+        },
+      ),
     );
     if (measured === null) {
       validationBatches.length = before;
@@ -379,7 +391,12 @@ export class Trainer {
   }
 
   async #showSamples(signal: AbortSignal | undefined): Promise<void> {
-    await showSamples(this.model, this.#validationSettings(signal));
+    await this.#withAverages(() => showSamples(this.model, this.#validationSettings(signal)));
+  }
+
+  /** With the averages in the place of the weights. */
+  async #withAverages<T>(measure: () => Promise<T>): Promise<T> {
+    return this.#average === null ? measure() : this.#average.withAverages(measure);
   }
 
   #validationSettings(signal: AbortSignal | undefined) {
@@ -503,6 +520,7 @@ export class Trainer {
   dispose(): void {
     this.optimizer.zeroGrad();
     this.#ownOptimizer?.dispose();
+    this.#average?.dispose();
   }
 
   /** Calls {@link Trainer.dispose} at the end of a block: `using trainer = new Trainer(…)`. */

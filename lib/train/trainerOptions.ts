@@ -9,6 +9,8 @@ import type { History } from './run/history.js';
 import type { BestValidation, Selection } from './run/runProgress.js';
 import type { SampleText } from './samples.js';
 import type { ScoreSettings } from './validation.js';
+import type { DataReport } from '../data/report.js';
+import type { ExponentialMovingAverageOptions } from './averaging/exponentialMovingAverage.js';
 import type { SmoothingForm } from '../nn/loss/labelSmoothing.js';
 
 /** The interface that the training loop requires of an optimizer. */
@@ -76,8 +78,8 @@ export interface TrainerOptions {
    */
   nonFinite?: 'stop' | 'skip';
   /**
-   * Output folder: `best/`, `last/`, `history.json`, `loss.svg`, with `keepLast` or `keepBest` also
-   * `checkpoints/`. Default: nothing is written.
+   * Output folder: `best/`, `last/`, `log.jsonl`, `history.json`, `loss.svg`, with `keepLast` or
+   * `keepBest` also `checkpoints/`. Default: nothing is written.
    */
   out?: string;
   /**
@@ -106,6 +108,13 @@ export interface TrainerOptions {
   overwrite?: boolean;
   /** Saved with the models; required for `samples` and by `Translator.load`. */
   tokenizer?: Tokenizer;
+  /**
+   * Averages the weights over the steps, see {@link ExponentialMovingAverage}: validation, `best/` and
+   * `checkpoints/` have the average, `last/` the weights to continue from. Default: none.
+   */
+  averaging?: ExponentialMovingAverageOptions;
+  /** Reports on the data, such as `dataset.report`: kept in the log. Default: none. */
+  data?: readonly DataReport[];
   /** Names of the columns that the pairs came from; saved with the models. */
   columns?: TranslationColumns;
   /**

@@ -35,6 +35,11 @@ export class RunFolder {
     return join(this.path, 'last');
   }
 
+  /** The events of the run, a line each. */
+  get log(): string {
+    return join(this.path, 'log.jsonl');
+  }
+
   /** Folder of the models that are kept besides. */
   get checkpoints(): string {
     return join(this.path, 'checkpoints');

@@ -8,6 +8,9 @@ import { TorchError } from '../../runtime/errors.js';
 import { getRngState, setRngState } from '../../tensor/random.js';
 import type { Tensor } from '../../tensor/tensor.js';
 import { getNumThreads } from '../../tensor/threads.js';
+import type { ExponentialMovingAverage } from '../averaging/exponentialMovingAverage.js';
+import { JsonLinesLog } from '../report/jsonLinesLog.js';
+import { readLog } from '../report/readLog.js';
 import type { LossScale } from '../steps/lossScale.js';
 import type { FitOptions, TrainerOptions, TrainingOptimizer } from '../trainerOptions.js';
 import type { CheckpointEvent } from './events.js';
@@ -25,6 +28,8 @@ export interface RunParts {
   readonly options: TrainerOptions;
   readonly optimizer: TrainingOptimizer;
   readonly schedule: Schedule | null;
+  /** Averages of the weights; null without. */
+  readonly average: ExponentialMovingAverage | null;
   readonly progress: RunProgress;
   readonly history: History;
   readonly say: (message: string) => void;
@@ -34,6 +39,8 @@ export interface RunParts {
 /** The folder of a run and what is in it. */
 export class RunState {
   readonly folder: RunFolder;
+  /** Writes the events to `log.jsonl`, from which a resumed run has its history. */
+  readonly log: JsonLinesLog;
   readonly #parts: RunParts;
   readonly #saver: RunSaver;
   #limits: Settings = {};
@@ -46,7 +53,13 @@ export class RunState {
   constructor(folder: RunFolder, parts: RunParts) {
     this.folder = folder;
     this.#parts = parts;
-    const { keepLast = 0, keepBest = 0 } = parts.options;
+    const { keepLast = 0, keepBest = 0, data } = parts.options;
+    this.log = new JsonLinesLog({
+      path: folder.log,
+      settings: this.#settings(),
+      ...(data === undefined ? {} : { data }),
+      warn: parts.say,
+    });
     const retention = { last: keepLast, best: keepBest };
     this.#saver = new RunSaver(folder, retention, parts.say, parts.saved);
   }
@@ -87,12 +100,15 @@ export class RunState {
 
   /** Saves the run as it is now. @param validated the validation at this step, null without one */
   async save(validated: ValidationRecord | null): Promise<void> {
-    const { model, options, optimizer, progress, history } = this.#parts;
+    const { model, options, optimizer, average, progress, history } = this.#parts;
+    // Written before the model: a run that is resumed from it has its steps.
+    await this.log.flush();
     const { specialIds, tokenizer, columns, select = 'loss' } = options;
     const { step, epoch } = progress;
     const value = validated?.[select] ?? null;
     const score = value === null ? null : select === 'loss' ? -value : value;
     const tensors = new Map<string, Tensor>([['random', getRngState()]]);
+    let averaged: Map<string, Tensor> | null = null;
     try {
       let groups: JsonValue = [];
       if (optimizer instanceof Optimizer) {
@@ -100,7 +116,10 @@ export class RunState {
         groups = state.groups as unknown as JsonValue;
         for (const [name, tensor] of state.tensors) tensors.set(`optimizer.${name}`, tensor);
       }
-      // Before the model: what a listener wrote must not be older.
+      for (const [name, tensor] of average?.stateDict().tensors ?? []) {
+        tensors.set(`average.${name}`, tensor);
+      }
+      averaged = average?.modelState() ?? null;
       const latest = history.epochs.at(-1);
       await this.#saver.save(model, {
         step,
@@ -127,14 +146,15 @@ export class RunState {
           threads: getNumThreads(),
           progress: progress.toJson(),
           groups,
+          averageUpdates: average?.updates ?? 0,
           lossScale: this.#lossScale?.state ?? null,
         },
         tensors,
-        averaged: null,
+        averaged,
       });
       await this.#saver.attempt(() => this.folder.saveReports(history));
     } finally {
-      for (const tensor of tensors.values()) tensor.dispose();
+      for (const tensor of [...tensors.values(), ...(averaged?.values() ?? [])]) tensor.dispose();
     }
   }
 
@@ -157,7 +177,7 @@ export class RunState {
   }
 
   async #restore(saved: SavedTraining, limits: Settings, extend: boolean): Promise<void> {
-    const { model, optimizer, progress, say } = this.#parts;
+    const { model, optimizer, average, progress, history, say } = this.#parts;
     const { state, tensors } = saved;
     checkSameSettings(this.folder.path, state.settings, this.#settings());
     checkSameLimits(this.folder.path, state.limits, limits, extend);
@@ -182,9 +202,37 @@ export class RunState {
       throw new TorchError('ERR_CHECKPOINT', `${this.folder.last}: "random" is missing`);
     }
     setRngState(random);
+    average?.loadStateDict({
+      tensors: prefixed(tensors, 'average.'),
+      updates: state.averageUpdates,
+    });
     progress.restore(state.progress);
+    await this.#restoreHistory(history);
     this.#savedBest = progress.best;
     this.#savedLossScale = state.lossScale;
+  }
+
+  /** The records up to the saved step, which the log has. */
+  async #restoreHistory(history: History): Promise<void> {
+    const { progress, say } = this.#parts;
+    try {
+      const log = await readLog(this.folder.log);
+      // One by one: a long run has more steps than a call may have arguments.
+      for (const record of log.steps) {
+        if (record.step <= progress.step) history.steps.push(record);
+      }
+      for (const record of log.validations) {
+        if (record.step <= progress.validatedAt) history.validations.push(record);
+      }
+      for (const record of log.epochs) {
+        if (record.epoch <= progress.epoch) history.epochs.push(record);
+      }
+    } catch (error) {
+      // The log is for people: training goes on without it.
+      say(
+        `warning: the earlier part of the run is missing in its history: ${(error as Error).message}`,
+      );
+    }
   }
 
   /** What the run must be resumed with. */
@@ -200,6 +248,7 @@ export class RunState {
       ...(labelSmoothing === 0 ? {} : { smoothingForm }),
       nonFinite,
       select,
+      averaging: averagingOf(this.#parts.average),
       optimizer: optimizer.constructor.name,
       learningRate: (this.#rates ??= ratesOf(schedule, optimizer)),
       ...options.settings,
@@ -208,6 +257,10 @@ export class RunState {
 
   /** Read once, before the first step. */
   #rates: JsonValue | undefined = undefined;
+}
+
+function averagingOf(average: ExponentialMovingAverage | null): JsonValue {
+  return average === null ? null : { decay: average.decay, warmup: average.warmup };
 }
 
 /** The rates of some steps, which show another schedule as well as another rate. */

@@ -29,6 +29,8 @@ export interface TrainingState {
   readonly progress: RunProgressState;
   /** Settings of the optimizer's groups. */
   readonly groups: JsonValue;
+  /** Updates of the averaged weights; 0 without. */
+  readonly averageUpdates: number;
   /** Of float16; null without. */
   readonly lossScale: { readonly value: number; readonly good: number } | null;
 }

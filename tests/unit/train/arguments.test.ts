@@ -286,7 +286,7 @@ describe('two trainings into one folder', () => {
     });
     expect(second.history.steps).toHaveLength(0);
     expect((await first).epochs).toBe(1);
-    expect(readdirSync(out).sort()).toEqual(['history.json', 'last', 'loss.svg']);
+    expect(readdirSync(out).sort()).toEqual(['history.json', 'last', 'log.jsonl', 'loss.svg']);
     await second.fit(firstBatches(task, 2, 1), oneEpoch);
   });
 
@@ -335,7 +335,7 @@ test('a training whose folder another one has taken over saves nothing more', as
     message: `${out}: another training run has taken over this folder; nothing more is saved`,
   });
   expect(readFileSync(lock, 'utf8')).toBe('1 another-host');
-  expect(readdirSync(out)).toEqual(['.training.lock']);
+  expect(readdirSync(out).sort()).toEqual(['.training.lock', 'log.jsonl']);
 });
 
 describe('the other functions of training', () => {

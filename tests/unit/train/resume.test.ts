@@ -120,6 +120,29 @@ describe('a run that is resumed', () => {
     expect(rest.weights).toEqual(whole.weights);
   });
 
+  test('has averaged weights in its best model, and goes on from its own', async () => {
+    const options = { averaging: { decay: 0.8 }, keepLast: 1 };
+    const whole = await run('whole', { options });
+    await run('parts', { options, stopAfter: 11 });
+    const rest = await run('parts', { options });
+    expect(rest.weights).toEqual(whole.weights);
+    const bytes = (path: string) => readFileSync(join(folder, path, 'model.safetensors'));
+    expect(bytes('parts/best').equals(bytes('whole/best'))).toBe(true);
+    expect(bytes('parts/checkpoints/step-00000024').equals(bytes('parts/last'))).toBe(false);
+  });
+
+  test('has the records of all its parts', async () => {
+    const whole = await run('whole');
+    for (const stopAfter of [3, 7]) await run('parts', { stopAfter });
+    const { result } = await run('parts');
+    // Times differ; everything else was measured the same.
+    const timeless = (records: readonly object[]) =>
+      records.map((record) => ({ ...record, seconds: 0, trainSeconds: 0, validationSeconds: 0 }));
+    for (const list of ['steps', 'validations', 'epochs'] as const) {
+      expect(timeless(result.history[list])).toEqual(timeless(whole.result.history[list]));
+    }
+  });
+
   test('validates and saves at the same steps', async () => {
     const options = { saveEvery: 3, keepLast: 2, keepBest: 1 };
     const fit = { validateEvery: 4 };

@@ -471,7 +471,7 @@ describe('a signal', () => {
       signal: controller.signal,
     });
     expect(result).toMatchObject({ aborted: true, steps: 5, epochs: 0, best: null });
-    expect(readdirSync(out).sort()).toEqual(['history.json', 'last', 'loss.svg']);
+    expect(readdirSync(out).sort()).toEqual(['history.json', 'last', 'log.jsonl', 'loss.svg']);
     const loaded = await loadModel(out);
     expect(loaded.config.training).toMatchObject({ step: 5, epoch: 0 });
     expect(weightsOf(loaded.model)).toEqual(weightsOf(model));
@@ -518,7 +518,7 @@ describe('a signal', () => {
     await trainer.fit(firstBatches(task, 2, 2), { epochs: 1, signal: AbortSignal.abort() });
     expect(readdirSync(out)).toEqual(['best']);
     await trainer.fit(firstBatches(task, 2, 2), { epochs: 1 });
-    expect(readdirSync(out).sort()).toEqual(['history.json', 'last', 'loss.svg']);
+    expect(readdirSync(out).sort()).toEqual(['history.json', 'last', 'log.jsonl', 'loss.svg']);
     dispose();
   });
 
@@ -547,7 +547,13 @@ describe('the folder of a run', () => {
       epochs: 3,
       validation: firstBatches(task, 20, 5),
     });
-    expect(readdirSync(out).sort()).toEqual(['best', 'history.json', 'last', 'loss.svg']);
+    expect(readdirSync(out).sort()).toEqual([
+      'best',
+      'history.json',
+      'last',
+      'log.jsonl',
+      'loss.svg',
+    ]);
     const history = JSON.parse(
       readFileSync(join(out, 'history.json'), 'utf8'),
     ) as typeof result.history;
