@@ -11,7 +11,14 @@ export const maxLength = { ratio: 2, plus: 6 };
 const shown = 120;
 
 /** A text to translate at each validation. */
-export type SampleText = string | { readonly source: string; readonly reference: string };
+export type SampleText =
+  | string
+  | {
+      /** The text to translate. */
+      readonly source: string;
+      /** The expected translation, which is shown beside the model's. */
+      readonly reference: string;
+    };
 
 /**
  * Translates each text and reports it in one line. A text that cannot be translated is also reported,

@@ -37,7 +37,9 @@ export interface StepEvent extends StepRecord {
 
 /** A batch of the validation data was evaluated. */
 export interface ValidationBatchEvent {
+  /** Steps taken before it. */
   readonly step: number;
+  /** The epoch that it belongs to; counts from 1. */
   readonly epoch: number;
   /** Counts from 1. */
   readonly batch: number;
@@ -51,10 +53,13 @@ export interface ValidationBatchEvent {
 
 /** A model was saved. */
 export interface CheckpointEvent {
+  /** The step after which its state was copied. */
   readonly step: number;
+  /** Complete epochs at that step. */
   readonly epoch: number;
   /** `'last'`: the state to resume from; `'best'`: the best model; `'kept'`: one in `checkpoints/`. */
   readonly kind: 'last' | 'best' | 'kept';
+  /** The model folder. */
   readonly folder: string;
   /** Bytes written. */
   readonly bytes: number;
@@ -64,7 +69,9 @@ export interface CheckpointEvent {
 
 /** The run ended, for whatever reason. */
 export interface EndEvent {
+  /** Steps taken in all. */
   readonly step: number;
+  /** Complete epochs in all. */
   readonly epoch: number;
   /** Seconds of training in all. */
   readonly seconds: number;
@@ -79,14 +86,21 @@ export interface EndEvent {
 
 /** The events of a training run, by name. */
 export interface TrainingEvents {
+  /** Before the first step. */
   start: StartEvent;
+  /** After each optimizer step. */
   step: StepEvent;
+  /** After each batch of a validation. */
   validationBatch: ValidationBatchEvent;
+  /** After each validation. */
   validation: ValidationRecord;
+  /** After each pass over the training data, its validation included. */
   epoch: EpochRecord;
+  /** When a model is complete on the disk. */
   checkpoint: CheckpointEvent;
   /** A text for the user: a warning or a sample translation. */
   message: string;
+  /** At the end, also after an error. */
   end: EndEvent;
 }
 

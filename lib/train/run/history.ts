@@ -62,7 +62,9 @@ export interface ValidationRecord {
 
 /** A sample translation made at a validation. */
 export interface SampleTranslation {
+  /** The text that was translated. */
   readonly source: string;
+  /** What the model made of it. */
   readonly translation: string;
   /** The expected translation; null if unknown. */
   readonly reference: string | null;

@@ -52,12 +52,14 @@ export class ProgressBar implements TrainingListener {
     this.#partStart = this.#start;
   }
 
+  /** Starts the clock, and says where a resumed run continues. */
   start(event: StartEvent): void {
     this.#run = event;
     this.#start = this.#lastEvent = this.#partStart = this.#now();
     if (event.step > 0) this.message(`continuing after step ${event.step}`);
   }
 
+  /** Updates the line. */
   step(event: StepEvent): void {
     const now = this.#enterPart(`train ${event.epoch}`, event.epochTokens - event.tokens);
     if (this.#latest === null) this.#batchesBefore = event.batch - 1;
@@ -68,12 +70,14 @@ export class ProgressBar implements TrainingListener {
     this.#line.update(() => this.#describe(shown, now), isLastOf(event));
   }
 
+  /** Updates the line. */
   validationBatch(event: ValidationBatchEvent): void {
     const now = this.#enterPart(`validation ${event.step}`, 0);
     const shown = { ...event, label: `validation ${this.#ofAll(event.epoch)}` };
     this.#line.update(() => this.#describe(shown, now), isLastOf(event));
   }
 
+  /** Writes a line of its own for scores, and for a validation within an epoch. */
   validation({ step, loss, best, bleu, chrf, seconds }: ValidationRecord): void {
     this.#lastEvent = this.#now();
     const isWithinEpoch = this.#latest !== null && !isLastOf(this.#latest);
@@ -87,6 +91,7 @@ export class ProgressBar implements TrainingListener {
     this.message([...parts, ...scores, clockTime(seconds)].join('  '));
   }
 
+  /** Writes the epoch's losses, speed and time. */
   epoch(record: EpochRecord): void {
     const seconds = record.trainSeconds;
     const validation =
@@ -102,6 +107,7 @@ export class ProgressBar implements TrainingListener {
     this.#line.message(text);
   }
 
+  /** Removes the line. */
   end(): void {
     this.#line.clear();
   }
