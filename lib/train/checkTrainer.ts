@@ -27,7 +27,7 @@ import { checkedSmoothing } from '../nn/loss/labelSmoothing.js';
 import { checkReport } from '../data/report.js';
 import { checkListener } from './run/events.js';
 import type { FitOptions, TrainerOptions, TrainingOptimizer } from './trainerOptions.js';
-import { warmup } from './warmup.js';
+import { warmup } from '../optim/schedule.js';
 
 const optionNames = [
   'specialIds',
@@ -53,6 +53,7 @@ const optionNames = [
   'tokenizer',
   'columns',
   'averaging',
+  'report',
   'data',
   'scores',
   'samples',
@@ -188,10 +189,11 @@ function checkSettings(owner: string, { averaging, data, settings }: TrainerOpti
 }
 
 function checkSaves(owner: string, options: TrainerOptions): void {
-  const { out, overwrite, resume, saveEvery, keepLast, keepBest, select } = options;
+  const { out, overwrite, resume, report, saveEvery, keepLast, keepBest, select } = options;
   if (out !== undefined) checkPath(owner, 'out', out);
   if (overwrite !== undefined) checkBoolean(owner, 'overwrite', overwrite);
   if (resume !== undefined) checkBoolean(owner, 'resume', resume);
+  if (report !== undefined) checkBoolean(owner, 'report', report);
   if (overwrite === true && resume === true) {
     throw new TypeError(`${owner}: pass either resume, or overwrite, which removes the run`);
   }
@@ -199,7 +201,7 @@ function checkSaves(owner: string, options: TrainerOptions): void {
   if (keepLast !== undefined) checkInteger(owner, 'keepLast', keepLast, 0);
   if (keepBest !== undefined) checkInteger(owner, 'keepBest', keepBest, 0);
   if (select !== undefined) checkChoice(owner, 'select', select, ['loss', 'bleu', 'chrf']);
-  const needing = Object.entries({ resume, saveEvery, keepLast, keepBest }).filter(
+  const needing = Object.entries({ resume, report, saveEvery, keepLast, keepBest }).filter(
     ([, value]) => value !== undefined && value !== false && value !== 0,
   );
   if (out === undefined && needing.length > 0) {

@@ -33,4 +33,3 @@ export type { SampleText } from './samples.js';
 export type { ScoreSettings } from './validation.js';
 export { Trainer } from './trainer.js';
 export type { FitOptions, FitResult, TrainerOptions, TrainingOptimizer } from './trainerOptions.js';
-export { warmup } from './warmup.js';

@@ -117,7 +117,7 @@ export class Trainer {
             saved: (event) => this.#listeners.emit('checkpoint', event),
           });
     // First, so that what the others read from it is complete.
-    if (this.#state !== null) this.#listeners.add('Trainer', this.#state.log);
+    for (const listener of this.#state?.listeners ?? []) this.#listeners.add('Trainer', listener);
     if (reporter !== null) this.#listeners.add('Trainer', reporter ?? new ProgressBar());
     for (const listener of listeners) this.#listeners.add('Trainer', listener);
   }
@@ -195,12 +195,7 @@ export class Trainer {
     this.#savedAt = stepsBefore;
     const steps = this.#makeSteps();
     this.#state?.begin(steps.lossScale, limits.settings);
-    const { optimizer } = this;
-    // Weight decay changes all rows, so a sparse gradient would save nothing.
-    const takesRows =
-      optimizer instanceof Adam &&
-      optimizer.paramGroups.every(({ weightDecay }) => weightDecay === 0);
-    const restoreEmbeddings = takesRows ? useSparseEmbeddings(this.model) : () => undefined;
+    const restoreEmbeddings = useSparseEmbeddings(this.model, this.optimizer);
     let end: Pick<EndEvent, 'reason' | 'error'> = { reason: 'error' };
     try {
       await this.#emitStart(limits);
@@ -349,8 +344,9 @@ export class Trainer {
     };
     progress.finishEpoch();
     this.history.epochs.push(record);
-    await this.#save(validated);
+    // Before the save, so that the log of a run that is killed after it has the epoch.
     await this.#listeners.emit('epoch', record);
+    await this.#save(validated);
     for (const warning of warningsOf(record)) this.#say(warning);
     const warning = progress.lossWatch.epoch(record.trainLoss);
     if (warning !== null) this.#say(warning);

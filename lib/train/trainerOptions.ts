@@ -113,6 +113,8 @@ export interface TrainerOptions {
    * `checkpoints/` have the average, `last/` the weights to continue from. Default: none.
    */
   averaging?: ExponentialMovingAverageOptions;
+  /** Whether to write `report.html` into `out`, see {@link ReportWriter}. Default false. */
+  report?: boolean;
   /** Reports on the data, such as `dataset.report`: kept in the log. Default: none. */
   data?: readonly DataReport[];
   /** Names of the columns that the pairs came from; saved with the models. */

@@ -5,6 +5,7 @@ import type { TranslateOptions } from '../decode/translation.js';
 import { Translator } from '../decode/translator.js';
 import type { BleuOptions } from '../metrics/bleu.js';
 import type { ChrfOptions } from '../metrics/chrf.js';
+import { mergedCopy } from '../nn/finetuning/mergedCopy.js';
 import type { Transformer } from '../nn/model/transformer.js';
 import { keepModes } from '../nn/module/modes.js';
 import type { BatchSource } from './batchSource.js';
@@ -77,9 +78,12 @@ export async function validate(
   const warning = longRowsWarning(longRows);
   if (warning !== null) say(warning);
   if (!evaluation.complete) return null;
-  const scores = await scoresOf(model, settings);
-  const samples = scores === null ? null : await showSamples(model, settings);
-  if (scores === null || samples === null) return null;
+  const translated = await withMergedCopy(model, async (merged) => {
+    const scores = await scoresOf(merged, settings);
+    return scores === null ? null : { scores, samples: await translationsOf(merged, settings) };
+  });
+  if (translated === null || translated.samples === null) return null;
+  const { scores, samples } = translated;
   const { loss, perplexity, accuracy, tokens } = evaluation;
   const seconds = (performance.now() - start) / 1000;
   return { loss, perplexity, accuracy, tokens, ...scores, seconds, samples };
@@ -116,6 +120,26 @@ async function scoresOf(
  * @returns null if the signal stopped it
  */
 export async function showSamples(
+  model: Transformer,
+  settings: ValidationSettings,
+): Promise<SampleTranslation[] | null> {
+  return withMergedCopy(model, (merged) => translationsOf(merged, settings));
+}
+
+/** Native code decodes a model with LoRA layers only once they are merged. */
+async function withMergedCopy<T>(
+  model: Transformer,
+  translate: (merged: Transformer) => Promise<T>,
+): Promise<T> {
+  const copy = mergedCopy(model);
+  try {
+    return await translate(copy ?? model);
+  } finally {
+    copy?.dispose();
+  }
+}
+
+async function translationsOf(
   model: Transformer,
   { specialIds, tokenizer, samples, signal, say }: ValidationSettings,
 ): Promise<SampleTranslation[] | null> {

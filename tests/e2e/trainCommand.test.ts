@@ -76,7 +76,9 @@ describe('torchformer train, then torchformer translate', () => {
       'config.yaml',
       'history.json',
       'last',
+      'log.jsonl',
       'loss.svg',
+      'report.html',
     ]);
   });
 

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { batches, type BatchOptions } from '../../data/batching/batches.js';
 import { TranslationDataset } from '../../data/dataset.js';
-import { readPairs, type SentencePair } from '../../data/reading/pairReader.js';
+import type { SentencePair } from '../../data/reading/pairReader.js';
 import { describeReport, type DataReport } from '../../data/report.js';
 import { describeSpecialIds, findSpecialIds } from '../../data/tokenizers/specialIds.js';
 import { maxTextLength } from '../../data/text.js';
@@ -18,6 +18,8 @@ import { saveModel, type SaveModelOptions } from '../../io/checkpoint.js';
 import { currentFolder } from '../../io/replaceFolder.js';
 import { makeModel } from '../../nn/model/makeModel.js';
 import type { Transformer } from '../../nn/model/transformer.js';
+import { decayGroups } from '../../nn/model/decayGroups.js';
+import { Adafactor } from '../../optim/adafactor.js';
 import { Adam, AdamW } from '../../optim/adam.js';
 import type { Optimizer, BaseSettings } from '../../optim/optimizer.js';
 import {
@@ -36,15 +38,19 @@ import { ProgressBar } from '../../train/run/progress.js';
 import { RunFolder } from '../../train/run/runFolder.js';
 import type { JsonValue } from '../../io/modelConfig.js';
 import type { Settings } from '../../train/run/settings.js';
+import { TensorBoardWriter } from '../../train/report/tensorBoard/tensorBoardWriter.js';
 import { Trainer } from '../../train/trainer.js';
+import { readPairsOf } from '../dataFlags.js';
 import { applyRuntimeFlags } from '../runtimeFlags.js';
 import { withInterrupts } from '../signals.js';
 import { commandWording } from '../wording.js';
 import { WorkProgress } from '../workProgress.js';
 import { applyConfigFile, configText } from './configFile.js';
+import { fineTuningFault, prepareFineTuning } from './fineTuning.js';
 import { modelFlagsFault, modelOptionsOf } from './modelFlags.js';
 import {
   addTrainFlags,
+  defaultAdafactorRate,
   defaultEpochs,
   defaultRate,
   defaultWarmup,
@@ -111,7 +117,7 @@ function faultOf(flags: TrainFlags): string | null {
     return `--schedule ${schedule} needs --steps, at which the rate is 0`;
   }
   if (weightDecay !== undefined && optimizer === 'adam') {
-    return '--weight-decay needs --optimizer adamw';
+    return '--weight-decay needs --optimizer adamw or adafactor';
   }
   if (resume === true && overwrite === true) return '--resume and --overwrite exclude each other';
   if (flags.extend === true && resume !== true) return '--extend needs --resume';
@@ -121,7 +127,7 @@ function faultOf(flags: TrainFlags): string | null {
       `got ${flags.vocabSize}`
     );
   }
-  return modelFlagsFault(flags);
+  return modelFlagsFault(flags) ?? fineTuningFault(flags);
 }
 
 /**
@@ -135,9 +141,9 @@ async function train(flags: TrainFlags, settings: string, signal: AbortSignal): 
   if (flags.device === 'auto') say(`device: ${device}`);
   const folder = new RunFolder(flags.out);
   await folder.check();
-  const { pairs, report } = await read(flags.train, flags, signal);
+  const { pairs, report } = await readPairsOf(flags.train, flags, signal);
   const validation =
-    flags.validate === undefined ? null : await read(flags.validate, flags, signal);
+    flags.validate === undefined ? null : await readPairsOf(flags.validate, flags, signal);
 
   const progress = new WorkProgress();
   const tokenizer = await makeTokenizer(pairs, folder, flags, progress, signal);
@@ -165,6 +171,7 @@ async function train(flags: TrainFlags, settings: string, signal: AbortSignal): 
     ...modelOptionsOf(flags),
     maxLen: flags.maxLength,
   }).to({ device, dtype: flags.dtype === 'float64' ? 'float64' : 'float32' });
+  await prepareFineTuning(model, tokenizer, flags, say);
   say(`model: ${model.parameterCount().toLocaleString('en-US')} parameters`);
 
   const { seed } = flags;
@@ -200,6 +207,9 @@ async function train(flags: TrainFlags, settings: string, signal: AbortSignal): 
     labelSmoothing: flags.labelSmoothing,
     smoothingForm: flags.smoothingForm,
     select: flags.select,
+    ...(flags.ema === undefined ? {} : { averaging: { decay: flags.ema, warmup: true } }),
+    report: flags.report,
+    data: [trainSet.report, ...(validationSet === null ? [] : [validationSet.report])],
     ...defined({ clip: flags.clip, graphs: flags.graphs }),
     ...(flags.scores === 0
       ? {}
@@ -207,6 +217,9 @@ async function train(flags: TrainFlags, settings: string, signal: AbortSignal): 
     samples: shownPairs.slice(0, flags.samples),
     reporter: new CommandProgress(),
     listeners: [
+      ...(flags.tensorboard === true
+        ? [new TensorBoardWriter({ folder: flags.out, settings: comparedSettings(flags) })]
+        : []),
       {
         start: () =>
           writeFileAtomically(join(flags.out, 'config.yaml'), (sink) =>
@@ -245,15 +258,6 @@ async function train(flags: TrainFlags, settings: string, signal: AbortSignal): 
       : `${join(flags.out, 'best')}: epoch ${best.epoch}, validation loss ${best.loss.toFixed(4)}\n`,
   );
   return true;
-}
-
-async function read(
-  file: string,
-  { src, tgt, format, delimiter, quotes, onMalformed }: TrainFlags,
-  signal: AbortSignal,
-): Promise<{ pairs: SentencePair[]; report: DataReport }> {
-  const quoted = quotes ? undefined : false;
-  return readPairs(file, { src, tgt, format, delimiter, quoted, onMalformed, signal });
 }
 
 /** That of the run if it is resumed, the given one, or a new one. */
@@ -300,7 +304,7 @@ function comparedSettings(flags: TrainFlags): Settings {
     ...flagsOfTheCall,
     ...['train', 'validate', 'tokenizer', 'out', 'threads'],
     ...['epochs', 'steps', 'minutes', 'patience'],
-    ...['samples', 'saveEvery', 'keepLast', 'keepBest'],
+    ...['samples', 'saveEvery', 'keepLast', 'keepBest', 'tensorboard', 'report'],
   ]);
   const settings = Object.entries<JsonValue>({ ...flags });
   return Object.fromEntries(settings.filter(([name]) => !free.has(name)));
@@ -345,13 +349,24 @@ async function saveElsewhere(model: Transformer, options: SaveModelOptions): Pro
 function optimizerOf(model: Transformer, flags: TrainFlags): Optimizer<BaseSettings> {
   const isPapers = flags.schedule === 'noam';
   const { beta1, beta2 = isPapers ? 0.98 : 0.999, eps = isPapers ? 1e-9 : 1e-8 } = flags;
-  const options = { betas: [beta1, beta2], eps } as const;
-  if (flags.optimizer === 'adam') return new Adam(model.parameters(), options);
-  return new AdamW(model.parameters(), { ...options, weightDecay: flags.weightDecay ?? 0.01 });
+  const { weightDecay = flags.optimizer === 'adamw' ? 0.01 : 0, decayEmbeddings } = flags;
+  const trainable = model.parameters().filter(({ requiresGrad }) => requiresGrad);
+  if (flags.optimizer === 'adam') return new Adam(trainable, { betas: [beta1, beta2], eps });
+  const groups = decayGroups(model, { weightDecay, embeddings: decayEmbeddings })
+    .map(({ params, ...group }) => ({
+      ...group,
+      params: params.filter(({ requiresGrad }) => requiresGrad),
+    }))
+    .filter(({ params }) => params.length > 0);
+  return flags.optimizer === 'adamw'
+    ? new AdamW(groups, { betas: [beta1, beta2], eps })
+    : new Adafactor(groups);
 }
 
 function scheduleOf(flags: TrainFlags): Schedule {
-  const { schedule, lr: learningRate = defaultRate, steps = 0 } = flags;
+  const { schedule, steps = 0 } = flags;
+  const usual = flags.optimizer === 'adafactor' ? defaultAdafactorRate : defaultRate;
+  const learningRate = flags.lr ?? usual;
   const warmupSteps = flags.warmup ?? (schedule === 'noam' ? paperWarmup : defaultWarmup);
   switch (schedule) {
     case 'constant':

@@ -15,10 +15,11 @@ import {
   trainingDType,
 } from '../flagValues.js';
 import { addRuntimeFlags, type RuntimeFlags } from '../runtimeFlags.js';
+import { addFineTuningFlags, type FineTuningFlags } from './fineTuning.js';
 import { addModelFlags, type ModelFlags } from './modelFlags.js';
 
 /** Values of the flags. Those without a default may be undefined. */
-export interface TrainFlags extends ModelFlags, RuntimeFlags, DataFlags {
+export interface TrainFlags extends ModelFlags, RuntimeFlags, DataFlags, FineTuningFlags {
   config?: string;
   train: string;
   validate?: string;
@@ -44,6 +45,8 @@ export interface TrainFlags extends ModelFlags, RuntimeFlags, DataFlags {
   beta2?: number;
   eps?: number;
   weightDecay?: number;
+  decayEmbeddings: boolean;
+  ema?: number;
   schedule: ScheduleName;
   lr?: number;
   warmup?: number;
@@ -62,15 +65,18 @@ export interface TrainFlags extends ModelFlags, RuntimeFlags, DataFlags {
   saveEvery?: number;
   keepLast: number;
   keepBest: number;
+  tensorboard?: boolean;
+  report: boolean;
   dryRun?: boolean;
 }
 
 /** Optimizers by their flag. */
-export type OptimizerName = 'adam' | 'adamw';
+export type OptimizerName = 'adam' | 'adamw' | 'adafactor';
 /** Schedules by their flag. */
 export type ScheduleName = 'constant' | 'noam' | 'inverse-sqrt' | 'cosine' | 'linear';
 
 export const defaultRate = 5e-4;
+export const defaultAdafactorRate = 1e-2;
 export const defaultWarmup = 400;
 export const paperWarmup = 4000;
 export const defaultEpochs = 10;
@@ -95,6 +101,7 @@ export function addTrainFlags(command: Command): Command {
   );
   addDataFlags(command);
   addModelFlags(command);
+  addFineTuningFlags(command);
   addTrainingFlags(command);
   addValidationFlags(command);
   addRunFlags(command);
@@ -171,8 +178,9 @@ function addTrainingFlags(command: Command): void {
     .addOption(
       choice(
         '--optimizer <name>',
-        'adam, or adamw with decoupled weight decay of all matrices',
-        ['adam', 'adamw'],
+        'adam; adamw with decoupled weight decay of matrices; adafactor, whose state takes almost no ' +
+          'memory and whose --lr is relative to the size of the weights',
+        ['adam', 'adamw', 'adafactor'],
         'adam',
       ),
     )
@@ -187,7 +195,18 @@ function addTrainingFlags(command: Command): void {
       'added to the root of the mean square (default: 1e-8, noam: 1e-9)',
       nonNegativeNumber,
     )
-    .option('--weight-decay <number>', 'of adamw (default: 0.01)', nonNegativeNumber)
+    .option(
+      '--weight-decay <number>',
+      'of the matrices, with adamw (default: 0.01) or adafactor (default: 0)',
+      nonNegativeNumber,
+    )
+    .option('--no-decay-embeddings', 'no weight decay of embeddings')
+    .option(
+      '--ema <decay>',
+      'average the weights over the steps with this decay, such as 0.999: the average is validated and ' +
+        'saved as the best model',
+      probability,
+    )
     .addOption(
       choice(
         '--schedule <name>',
@@ -199,7 +218,8 @@ function addTrainingFlags(command: Command): void {
     )
     .option(
       '--lr <rate>',
-      `learning rate; with --schedule noam the formula's factor (default: ${defaultRate}, noam: 1)`,
+      `learning rate; with --schedule noam the formula's factor (default: ${defaultRate}, noam: 1, ` +
+        `adafactor: ${defaultAdafactorRate})`,
       positiveNumber,
     )
     .option(
@@ -276,6 +296,8 @@ function addRunFlags(command: Command): void {
     )
     .option('--keep-last <count>', 'latest models to keep in checkpoints/', integer(0), 0)
     .option('--keep-best <count>', 'best models to keep in checkpoints/', integer(0), 0)
+    .option('--tensorboard', 'write the curves for TensorBoard too')
+    .option('--no-report', 'write no report.html')
     .option('--dry-run', 'measure memory and time, and stop before the first step');
 }
 

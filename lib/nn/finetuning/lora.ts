@@ -127,7 +127,8 @@ export function checkedLoraLayers(owner: string, model: Module): [string, LoraLi
   throw new TypeError(`${owner}: the model has no LoRA layers; applyLora(model) adds them`);
 }
 
-function loraLayers(model: Module): [string, LoraLinear][] {
+/** The LoRA layers of a model with their names; none without. @internal */
+export function loraLayers(model: Module): [string, LoraLinear][] {
   return model
     .namedModules()
     .filter((entry): entry is [string, LoraLinear] => entry[1] instanceof LoraLinear);

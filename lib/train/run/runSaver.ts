@@ -4,6 +4,7 @@ import { freemem } from 'node:os';
 import { join } from 'node:path';
 import {
   modelContents,
+  type ModelContents,
   weightsMetadata,
   writeModelFolder,
   type FurtherFile,
@@ -40,8 +41,8 @@ export interface SaveRequest {
   readonly state: TrainingState;
   /** Tensors of the state, which stay the caller's. */
   readonly tensors: ReadonlyMap<string, Tensor>;
-  /** Averaged weights, for `best/` and `checkpoints/`; null: the model's own. */
-  readonly averaged: ReadonlyMap<string, Tensor> | null;
+  /** What `best/` and `checkpoints/` hold if it is not the model itself; its views stay the caller's. */
+  readonly best: Pick<ModelContents, 'state' | 'config'> | null;
 }
 
 type Tensors = ReadonlyMap<string, Tensor>;
@@ -85,15 +86,18 @@ export class RunSaver {
     await this.#folder.checkLock();
     const start = performance.now();
     const contents = modelContents('Trainer.fit', model, request.model);
-    const { averaged, tensors } = request;
-    const groups: (Tensors | null)[] = [contents.state, tensors, averaged];
+    const { best: other, tensors } = request;
+    const groups: (Tensors | null)[] = [contents.state, tensors, other?.state ?? null];
     const bytes = groups.reduce((sum, group) => sum + (group === null ? 0 : bytesOf(group)), 0);
     const copies = bytes > freemem() / 2 ? null : new Copies();
     const own = new Map(contents.state);
     try {
       const weights = (await copies?.of(contents.state)) ?? contents.state;
       const state = (await copies?.of(tensors)) ?? tensors;
-      const best = averaged === null ? weights : ((await copies?.of(averaged)) ?? averaged);
+      const best = {
+        config: other?.config ?? contents.config,
+        state: other === null ? weights : ((await copies?.of(other.state)) ?? other.state),
+      };
       const files = trainingFiles(request.state, state);
       const written = this.#write(request, { ...contents, weights, best, files, start });
       this.#writing = written
@@ -102,7 +106,8 @@ export class RunSaver {
         })
         .finally(() => {
           copies?.dispose();
-          contents.warn();
+          // A merged copy of the model is what people load.
+          if (other === null) contents.warn();
         });
       if (copies === null) await this.settled();
     } catch (error) {
@@ -140,21 +145,23 @@ export class RunSaver {
       readonly config: string;
       readonly tokenizer: string | null;
       readonly weights: Tensors;
-      readonly best: Tensors;
+      readonly best: { readonly config: string; readonly state: Tensors };
       readonly files: readonly FurtherFile[];
       readonly start: number;
     },
   ): Promise<void> {
-    const { weights, best, files } = contents;
+    const { config, tokenizer, weights, best, files } = contents;
+    const last = { config, state: weights };
     const write = async (
       kind: CheckpointEvent['kind'],
       folder: string,
-      state: Tensors,
+      saved: { readonly config: string; readonly state: Tensors },
       further: readonly FurtherFile[] = [],
     ) => {
+      const { state } = saved;
       const done = await this.attempt(async () => {
         const writeWeights = safetensorsWriter(state, weightsMetadata);
-        await writeModelFolder(folder, contents, writeWeights, further);
+        await writeModelFolder(folder, { config: saved.config, tokenizer }, writeWeights, further);
       });
       if (done !== null) return done;
       const seconds = (performance.now() - contents.start) / 1000;
@@ -162,13 +169,13 @@ export class RunSaver {
       return null;
     };
     if (onBest !== null) onBest((await write('best', this.#folder.best, best)) === null);
-    const { last, best: kept } = this.#retention;
-    if (last > 0 || (kept > 0 && score !== null)) {
+    const retained = this.#retention;
+    if (retained.last > 0 || (retained.best > 0 && score !== null)) {
       await write('kept', this.#folder.checkpoint(step), best);
       await this.#prune();
     }
     // Only now: a run that is killed before resumes from the older state, and does all of it again.
-    this.#fault = await write('last', this.#folder.last, weights, files);
+    this.#fault = await write('last', this.#folder.last, last, files);
   }
 
   /** Removes checkpoints that are neither among the latest nor among the best. */

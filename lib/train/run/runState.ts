@@ -1,8 +1,9 @@
 /** The state of a run on the disk: opened, saved and restored to the bit. */
+import { mergedCopy } from '../../nn/finetuning/mergedCopy.js';
 import type { Transformer } from '../../nn/model/transformer.js';
 import { Optimizer, type OptimizerState, type BaseSettings } from '../../optim/optimizer.js';
 import type { Schedule } from '../../optim/schedule.js';
-import { loadModel } from '../../io/checkpoint.js';
+import { loadModel, modelContents, type SaveModelOptions } from '../../io/checkpoint.js';
 import type { JsonValue } from '../../io/modelConfig.js';
 import { TorchError } from '../../runtime/errors.js';
 import { getRngState, setRngState } from '../../tensor/random.js';
@@ -10,10 +11,11 @@ import type { Tensor } from '../../tensor/tensor.js';
 import { getNumThreads } from '../../tensor/threads.js';
 import type { ExponentialMovingAverage } from '../averaging/exponentialMovingAverage.js';
 import { JsonLinesLog } from '../report/jsonLinesLog.js';
+import { ReportWriter } from '../report/reportWriter.js';
 import { readLog } from '../report/readLog.js';
 import type { LossScale } from '../steps/lossScale.js';
 import type { FitOptions, TrainerOptions, TrainingOptimizer } from '../trainerOptions.js';
-import type { CheckpointEvent } from './events.js';
+import type { CheckpointEvent, TrainingListener } from './events.js';
 import type { History, ValidationRecord } from './history.js';
 import type { RunFolder } from './runFolder.js';
 import type { BestValidation, RunProgress } from './runProgress.js';
@@ -36,11 +38,20 @@ export interface RunParts {
   readonly saved: (event: CheckpointEvent) => Promise<void>;
 }
 
+/** What `best/` and `checkpoints/` hold. */
+interface BestContents {
+  readonly state: Map<string, Tensor>;
+  readonly config: string;
+  dispose(): void;
+}
+
 /** The folder of a run and what is in it. */
 export class RunState {
   readonly folder: RunFolder;
   /** Writes the events to `log.jsonl`, from which a resumed run has its history. */
   readonly log: JsonLinesLog;
+  /** The log, and what reads it. */
+  readonly listeners: readonly TrainingListener[];
   readonly #parts: RunParts;
   readonly #saver: RunSaver;
   #limits: Settings = {};
@@ -54,12 +65,15 @@ export class RunState {
     this.folder = folder;
     this.#parts = parts;
     const { keepLast = 0, keepBest = 0, data } = parts.options;
-    this.log = new JsonLinesLog({
-      path: folder.log,
+    const kept = {
       settings: this.#settings(),
       ...(data === undefined ? {} : { data }),
       warn: parts.say,
-    });
+    };
+    this.log = new JsonLinesLog({ path: folder.log, ...kept });
+    const { report = false } = parts.options;
+    const page = report ? [new ReportWriter({ folder: folder.path, ...kept })] : [];
+    this.listeners = [this.log, ...page];
     const retention = { last: keepLast, best: keepBest };
     this.#saver = new RunSaver(folder, retention, parts.say, parts.saved);
   }
@@ -108,7 +122,7 @@ export class RunState {
     const value = validated?.[select] ?? null;
     const score = value === null ? null : select === 'loss' ? -value : value;
     const tensors = new Map<string, Tensor>([['random', getRngState()]]);
-    let averaged: Map<string, Tensor> | null = null;
+    let best: BestContents | null = null;
     try {
       let groups: JsonValue = [];
       if (optimizer instanceof Optimizer) {
@@ -119,27 +133,28 @@ export class RunState {
       for (const [name, tensor] of average?.stateDict().tensors ?? []) {
         tensors.set(`average.${name}`, tensor);
       }
-      averaged = average?.modelState() ?? null;
       const latest = history.epochs.at(-1);
+      const saved: SaveModelOptions = {
+        specialIds,
+        ...(tokenizer === undefined ? {} : { tokenizer }),
+        ...(columns === undefined ? {} : { columns }),
+        training: {
+          epoch,
+          step,
+          trainLoss: jsonNumber(latest?.trainLoss),
+          validationLoss: jsonNumber(validated?.loss ?? latest?.validationLoss),
+          bleu: validated?.bleu ?? null,
+          chrf: validated?.chrf ?? null,
+          score: jsonNumber(score),
+        },
+      };
+      best = await this.#bestContents(saved);
       await this.#saver.save(model, {
         step,
         epoch,
         score,
         onBest: validated?.best === true ? this.#onBest(progress.best) : null,
-        model: {
-          specialIds,
-          ...(tokenizer === undefined ? {} : { tokenizer }),
-          ...(columns === undefined ? {} : { columns }),
-          training: {
-            epoch,
-            step,
-            trainLoss: jsonNumber(latest?.trainLoss),
-            validationLoss: jsonNumber(validated?.loss ?? latest?.validationLoss),
-            bleu: validated?.bleu ?? null,
-            chrf: validated?.chrf ?? null,
-            score: jsonNumber(score),
-          },
-        },
+        model: saved,
         state: {
           settings: this.#settings(),
           limits: this.#limits,
@@ -150,12 +165,28 @@ export class RunState {
           lossScale: this.#lossScale?.state ?? null,
         },
         tensors,
-        averaged,
+        best,
       });
       await this.#saver.attempt(() => this.folder.saveReports(history));
     } finally {
-      for (const tensor of [...tensors.values(), ...(averaged?.values() ?? [])]) tensor.dispose();
+      for (const tensor of tensors.values()) tensor.dispose();
+      best?.dispose();
     }
+  }
+
+  /** The model to translate with, if it is not the one that is trained. */
+  async #bestContents(options: SaveModelOptions): Promise<BestContents | null> {
+    const { model, average } = this.#parts;
+    const merged =
+      average === null ? mergedCopy(model) : await average.withAverages(() => mergedCopy(model));
+    if (merged === null && average === null) return null;
+    const { state, config } = modelContents('Trainer.fit', merged ?? model, options);
+    const views = merged === null && average !== null ? average.modelState() : state;
+    const dispose = () => {
+      for (const tensor of [...state.values(), ...views.values()]) tensor.dispose();
+      merged?.dispose();
+    };
+    return { state: views, config, dispose };
   }
 
   /** A best model that cannot be saved does not count: the next one is compared with what is there. */

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { freeze, Linear, makeBatch, SGD, Trainer, unfreeze } from 'torchformer';
-import type { Transformer , Module} from 'torchformer';
+import type { Transformer, Module } from 'torchformer';
 import { tinyModel, weightsOf } from '../../../support/tinyTranslation.js';
 
 let model: Transformer;

@@ -322,7 +322,8 @@ describe('training with LoRA', () => {
     await trainer.fit([batch], { epochs: 1 });
     const tensors = memory().tensors;
     const { history } = await trainer.fit([batch], { epochs: 60 });
-    expect(memory().tensors).toBe(tensors);
+    // Garbage of earlier tests may be collected in between, which only lowers the number.
+    expect(memory().tensors).toBeLessThanOrEqual(tensors);
     expect(history.steps.at(-1)?.loss).toBeLessThan(0.5);
     for (const [name, weight] of Object.entries(weightsOf(model))) {
       if (name.includes('lora_')) expect(weight, name).not.toEqual(before[name]);

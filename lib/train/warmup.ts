@@ -1,1 +1,0 @@
-export { warmup } from '../optim/schedule.js';
