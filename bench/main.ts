@@ -18,6 +18,7 @@ import { profileTraining } from './profile.js';
 import { failures, print, say } from './report.js';
 import { benchResponsiveness } from './responsiveness/benchResponsiveness.js';
 import { benchServe } from './serve/benchServe.js';
+import { benchTranslator } from './translator/benchTranslator.js';
 import { fetchTokenizer } from './tokenizerFile.js';
 import { benchTrain } from './train.js';
 
@@ -33,6 +34,7 @@ const suites: Record<SuiteName, (options: BenchOptions) => Promise<unknown>> = {
   responsiveness: benchResponsiveness,
   serve: benchServe,
   memory: benchMemory,
+  translator: benchTranslator,
 };
 
 /** Suites that need no Python. */
