@@ -239,11 +239,14 @@ export class Trainer {
   ): Promise<EndEvent['reason']> {
     const progress = this.#progress;
     for (;;) {
-      const epochStart = performance.now() - 1000 * progress.soFar.seconds;
+      let epochStart = performance.now() - 1000 * progress.soFar.seconds;
       const batches = await this.#enterEpoch(train);
       try {
         for (;;) {
+          const pause = performance.now();
           await this.#betweenSteps(options, limits, steps);
+          // Validations are not a part of an epoch's time.
+          epochStart += performance.now() - pause;
           const reason = this.#over(options, limits);
           if (reason !== null) return reason;
           const { count, digest, outcomes } = await inScope(async () => {
