@@ -3,7 +3,7 @@ import { checkNonNegative, checkObject, checkOptions, describe } from '../runtim
 import { noGrad } from '../tensor/autograd.js';
 import { formatShape } from '../tensor/check.js';
 import { callTensor } from '../tensor/dispatch.js';
-import { isFloatingPoint } from '../tensor/dtype.js';
+import { byteSize, isFloatingPoint } from '../tensor/dtype.js';
 import { keep, Scope, tidy } from '../tensor/scope.js';
 import { Tensor } from '../tensor/tensor.js';
 
@@ -209,6 +209,29 @@ export abstract class Optimizer<Settings extends BaseSettings> {
       this.states.set(parameter, state);
     }
     return state;
+  }
+
+  /** Whether the parameters of a group get a state when they are updated. */
+  protected keepsState(_group: ParameterGroup<Settings>): boolean {
+    return true;
+  }
+
+  /** Bytes of the state once every trainable parameter has been updated; nothing changes. */
+  stateBytes(): number {
+    return this.paramGroups
+      .filter((group) => this.keepsState(group))
+      .flatMap(({ params }) => params.filter(({ requiresGrad }) => requiresGrad))
+      .reduce((sum, parameter) => sum + this.stateBytesOf(parameter), 0);
+  }
+
+  private stateBytesOf(parameter: Tensor): number {
+    return tidy(() => {
+      const state = this.states.get(parameter) ?? noGrad(() => this.initialState(parameter));
+      return Object.values(state).reduce(
+        (sum, { numel, dtype }) => sum + numel * byteSize(dtype),
+        0,
+      );
+    });
   }
 
   /** Sets the gradients of all parameters to null. */

@@ -43,6 +43,10 @@ export class SGD extends Optimizer<SGDSettings> {
     return { momentum_buffer: zerosLike(parameter) };
   }
 
+  protected override keepsState({ momentum }: ParameterGroup<SGDSettings>): boolean {
+    return momentum !== 0;
+  }
+
   protected updateGroup(
     { lr, momentum, weightDecay }: ParameterGroup<SGDSettings>,
     updates: readonly Update[],
