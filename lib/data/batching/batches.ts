@@ -91,7 +91,7 @@ export function batches(dataset: TranslationDataset, options: BatchOptions = {})
       ? (pairs) => slices(pairs, batchSize ?? defaultBatchSize)
       : (pairs) => fitted(pairs, tokens);
   const { pairs, specialIds } = dataset;
-  const make = (group: TokenPair[]) => makeBatch(group, specialIds.pad, options.device);
+  const make = (group: readonly TokenPair[]) => makeBatch(group, specialIds.pad, options.device);
   if (!shuffle) {
     const groups = groupPairs(pairs, split, pool, null);
     return passesOver(() => groups, make, epoch);

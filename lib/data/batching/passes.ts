@@ -1,4 +1,5 @@
 /** Repeated passes over the same batches, each with its own order. */
+import type { TokenPair } from '../pairs.js';
 import type { Batch } from './batch.js';
 
 /**
@@ -14,22 +15,36 @@ export interface Batches extends Iterable<Batch> {
 }
 
 /** The groups from which the batches of a pass are made. */
-type GroupsOf<Group> = (pass: number) => readonly Group[];
+type GroupsOf = (pass: number) => readonly Group[];
+type Group = readonly TokenPair[];
+
+/** The pairs of each batch of a pass, known before any batch is made. */
+export interface PassPlan {
+  readonly groups: readonly Group[];
+  readonly make: (group: Group) => Batch;
+}
+
+const plans = new WeakMap<object, () => PassPlan>();
+
+/** The plan of the first pass, without beginning it; null if the batches were made by other means. */
+export function planOf(batches: object): PassPlan | null {
+  return plans.get(batches)?.() ?? null;
+}
 
 /**
  * Makes batches for which each loop is the next pass.
  *
  * @param first the number of the first pass
  */
-export function passesOver<Group>(
-  groupsOf: GroupsOf<Group>,
+export function passesOver(
+  groupsOf: GroupsOf,
   make: (group: Group) => Batch,
   first: number,
 ): Batches {
   let next = first;
   // Computed on first use, because shuffling millions of pairs is slow.
   let groups: readonly Group[] | null = null;
-  return {
+  const batches: Batches = {
     get length() {
       groups ??= groupsOf(first);
       return groups.length;
@@ -40,19 +55,18 @@ export function passesOver<Group>(
       return made(groups, make);
     },
   };
+  plans.set(batches, () => ({ groups: groupsOf(first), make }));
+  return batches;
 }
 
-function* made<Group>(groups: readonly Group[], make: (group: Group) => Batch): Generator<Batch> {
+function* made(groups: readonly Group[], make: (group: Group) => Batch): Generator<Batch> {
   for (const group of groups) yield make(group);
 }
 
 const byEpoch = new WeakMap<object, (epoch: number) => Batches>();
 
 /** Batches whose passes count from 0, or from the epoch passed to {@link inEpoch}. */
-export function passesByEpoch<Group>(
-  groupsOf: GroupsOf<Group>,
-  make: (group: Group) => Batch,
-): Batches {
+export function passesByEpoch(groupsOf: GroupsOf, make: (group: Group) => Batch): Batches {
   const batches = passesOver(groupsOf, make, 0);
   byEpoch.set(batches, (epoch) => passesOver(groupsOf, make, epoch));
   return batches;
