@@ -103,6 +103,7 @@ declare namespace torchformer {
   type EndEvent = esm.EndEvent;
   type EndRecord = esm.EndRecord;
   type EpochRecord = esm.EpochRecord;
+  type EstimateTrainingOptions = esm.EstimateTrainingOptions;
   type EvaluateOptions = esm.EvaluateOptions;
   type Evaluation = esm.Evaluation;
   type ExamineOptions = esm.ExamineOptions;
@@ -165,6 +166,8 @@ declare namespace torchformer {
   type LossCurveOptions = esm.LossCurveOptions;
   type MalformedRow = esm.MalformedRow;
   type MatrixNorm = esm.MatrixNorm;
+  type MeasuredBatch = esm.MeasuredBatch;
+  type MemoryEstimate = esm.MemoryEstimate;
   type MeshgridOptions = esm.MeshgridOptions;
   type MessageRecord = esm.MessageRecord;
   type MetricOptions = esm.MetricOptions;
@@ -301,6 +304,7 @@ declare namespace torchformer {
   type Texts = esm.Texts;
   type Tie = esm.Tie;
   type Ties = esm.Ties;
+  type TimeEstimate = esm.TimeEstimate;
   type ToOptions = esm.ToOptions;
   type TokenIds = esm.TokenIds;
   type TokenLossOptions = esm.TokenLossOptions;
@@ -320,6 +324,7 @@ declare namespace torchformer {
   type TrainCharactersOptions = esm.TrainCharactersOptions;
   type Trainer = esm.Trainer;
   type TrainerOptions = esm.TrainerOptions;
+  type TrainingEstimate = esm.TrainingEstimate;
   type TrainingEvents = esm.TrainingEvents;
   type TrainingListener = esm.TrainingListener;
   type TrainingOptimizer = esm.TrainingOptimizer;

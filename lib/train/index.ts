@@ -6,6 +6,14 @@ export {
   type MovingAverageState,
 } from './averaging/exponentialMovingAverage.js';
 export { evaluate, type EvaluateOptions, type Evaluation } from './evaluate.js';
+export { describeEstimate } from './estimate/describeEstimate.js';
+export type {
+  MeasuredBatch,
+  MemoryEstimate,
+  TimeEstimate,
+  TrainingEstimate,
+} from './estimate/estimate.js';
+export { estimateTraining, type EstimateTrainingOptions } from './estimate/estimateTraining.js';
 export {
   historyJson,
   type EpochRecord,
