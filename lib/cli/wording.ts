@@ -24,6 +24,12 @@ const flagsOfOptions: readonly (readonly [RegExp, string])[] = [
   [/\braise beam to\b/g, 'raise --beam to'],
   [/\bmaxLength\b/g, '--max-length'],
   [/ The model is still in memory: .*$/g, ''],
+  [/^estimateTraining: /g, ''],
+  [
+    /batches of fewer tokens with a larger accumulate/g,
+    'a smaller --batch-tokens with a larger --accumulate',
+  ],
+  [/the optimizer Adafactor/g, '--optimizer adafactor'],
   [/overwrite them \(overwrite: true\)/g, 'use --overwrite'],
   [/pass extend: true/g, 'use --extend'],
   [/, or start a new run from its weights/g, ', or another --out'],

@@ -40,6 +40,20 @@ const trainArgs = (out: string, ...more: string[]) => [
   ...['--threads', '1', ...more],
 ];
 
+describe('torchformer train --dry-run', () => {
+  test('tells memory and time, and writes nothing', () => {
+    const out = join(root, 'dry');
+    const { status, stderr } = torchformer(trainArgs(out, '--epochs', '3', '--dry-run'));
+    expect(stderr).toMatch(
+      /^memory: [\d.]+ MB = weights [\d.]+ \+ gradients [\d.]+ \+ Adam [\d.]+ \+ batch [\d.]+ \(the largest, \d+ tokens\); [\d.]+ GB available$/m,
+    );
+    expect(stderr).toMatch(/^time: \S+( s)? an epoch, \S+( s)? in all$/m);
+    expect(stderr).not.toContain('epoch 1');
+    expect(status).toBe(0);
+    expect(existsSync(out)).toBe(false);
+  });
+});
+
 describe('torchformer train, then torchformer translate', () => {
   let out: string;
   let trained: ReturnType<typeof torchformer>;

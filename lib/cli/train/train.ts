@@ -35,6 +35,8 @@ import { TorchError } from '../../runtime/errors.js';
 import { ones } from '../../tensor/create.js';
 import { manualSeed } from '../../tensor/random.js';
 import { ProgressBar } from '../../train/run/progress.js';
+import { describeEstimate } from '../../train/estimate/describeEstimate.js';
+import { estimateTraining } from '../../train/estimate/estimateTraining.js';
 import { RunFolder } from '../../train/run/runFolder.js';
 import type { JsonValue } from '../../io/modelConfig.js';
 import type { Settings } from '../../train/run/settings.js';
@@ -184,6 +186,13 @@ async function train(flags: TrainFlags, settings: string, signal: AbortSignal): 
     bucket: flags.bucket === true,
   };
   const shownPairs = pairsOf(validation?.pairs ?? [], validationSet);
+  const stepOptions = {
+    dtype: flags.dtype === 'float64' ? 'float32' : flags.dtype,
+    accumulate: flags.accumulate,
+    labelSmoothing: flags.labelSmoothing,
+    smoothingForm: flags.smoothingForm,
+    ...(flags.ema === undefined ? {} : { averaging: { decay: flags.ema, warmup: true } }),
+  } as const;
   const trainer = new Trainer(model, {
     specialIds,
     tokenizer,
@@ -202,12 +211,8 @@ async function train(flags: TrainFlags, settings: string, signal: AbortSignal): 
     },
     optimizer: optimizerOf(model, flags),
     schedule: scheduleOf(flags),
-    dtype: flags.dtype === 'float64' ? 'float32' : flags.dtype,
-    accumulate: flags.accumulate,
-    labelSmoothing: flags.labelSmoothing,
-    smoothingForm: flags.smoothingForm,
+    ...stepOptions,
     select: flags.select,
-    ...(flags.ema === undefined ? {} : { averaging: { decay: flags.ema, warmup: true } }),
     report: flags.report,
     data: [trainSet.report, ...(validationSet === null ? [] : [validationSet.report])],
     ...defined({ clip: flags.clip, graphs: flags.graphs }),
@@ -230,9 +235,21 @@ async function train(flags: TrainFlags, settings: string, signal: AbortSignal): 
   });
   const { epochs, steps, minutes } = flags;
   const limits = defined({ epochs, steps, minutes });
+  const fitLimits = Object.keys(limits).length === 0 ? { epochs: defaultEpochs } : limits;
+  const trainBatches = (epoch: number) =>
+    batches(trainSet, { ...batchOptions, shuffle: true, seed, epoch });
+  const estimate = await estimateTraining(model, trainBatches, {
+    pad: special.pad,
+    optimizer: trainer.optimizer,
+    ...stepOptions,
+    ...fitLimits,
+    measure: flags.resume !== true,
+  });
+  for (const line of describeEstimate(estimate)) say(line);
+  if (flags.dryRun === true) return true;
   const result = await trainer
-    .fit((epoch) => batches(trainSet, { ...batchOptions, shuffle: true, seed, epoch }), {
-      ...(Object.keys(limits).length === 0 ? { epochs: defaultEpochs } : limits),
+    .fit(trainBatches, {
+      ...fitLimits,
       ...defined({ extend: flags.extend }),
       signal,
       ...(validationSet === null
