@@ -4,6 +4,7 @@
 export interface TrainingEstimate {
   /** Numbers of parameters; a tied one counts once. */
   readonly parameters: { readonly all: number; readonly trainable: number };
+  /** What the run takes of the memory, and what it can have. */
   readonly memory: MemoryEstimate;
   /** Null without measurement. */
   readonly time: TimeEstimate | null;
