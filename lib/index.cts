@@ -236,6 +236,7 @@ declare namespace torchformer {
   type RotaryPositionsOptions = esm.RotaryPositionsOptions;
   type RoundOptions = esm.RoundOptions;
   type RunCheckpoint = esm.RunCheckpoint;
+  type RunInWorkerOptions<Input = unknown> = esm.RunInWorkerOptions<Input>;
   type RunLog = esm.RunLog;
   type RuntimeReport = esm.RuntimeReport;
   type SGD = esm.SGD;
@@ -352,6 +353,7 @@ declare namespace torchformer {
   type ValuesAndIndices = esm.ValuesAndIndices;
   type VarianceOptions = esm.VarianceOptions;
   type VocabSize = esm.VocabSize;
+  type WorkerContext<Input = unknown> = esm.WorkerContext<Input>;
   type WriteReportOptions = esm.WriteReportOptions;
   namespace seed000 {
     type FeedForward = esm.seed000.FeedForward;

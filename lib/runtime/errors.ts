@@ -16,7 +16,8 @@ export type TorchErrorCode =
   | 'ERR_NOT_IMPLEMENTED'
   | 'ERR_OUT_OF_MEMORY'
   | 'ERR_SHAPE'
-  | 'ERR_UNKNOWN_OP';
+  | 'ERR_UNKNOWN_OP'
+  | 'ERR_WORKER';
 
 /**
  * An error from native code, the environment or a file.

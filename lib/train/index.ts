@@ -41,3 +41,4 @@ export type { SampleText } from './samples.js';
 export type { ScoreSettings } from './validation.js';
 export { Trainer } from './trainer.js';
 export type { FitOptions, FitResult, TrainerOptions, TrainingOptimizer } from './trainerOptions.js';
+export { runInWorker, type RunInWorkerOptions, type WorkerContext } from './worker/runInWorker.js';

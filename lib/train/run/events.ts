@@ -113,7 +113,8 @@ export type TrainingListener = {
   [Name in keyof TrainingEvents]?: (event: TrainingEvents[Name]) => void | Promise<void>;
 };
 
-const eventNames: readonly (keyof TrainingEvents)[] = [
+/** The names of all events. */
+export const eventNames: readonly (keyof TrainingEvents)[] = [
   'start',
   'step',
   'validationBatch',
