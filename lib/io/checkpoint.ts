@@ -191,6 +191,8 @@ export async function writeModelFolder(
       await writeText(join(temporary, configFile), config);
       if (tokenizer !== null) await writeText(join(temporary, tokenizerFile), tokenizer);
       for (const { name, write } of further) await writeAndFlush(join(temporary, name), write);
+      // Writing takes long enough for something else to have been put there.
+      await refuseForeignFolder(folder);
     },
     exchangePaths,
   );
