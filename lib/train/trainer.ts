@@ -33,7 +33,7 @@ import { Limits } from './run/limits.js';
 import { ProgressBar } from './run/progress.js';
 import { RunFolder } from './run/runFolder.js';
 import { RunProgress } from './run/runProgress.js';
-import { RunState } from './run/runState.js';
+import { RunState, type SaveMoment } from './run/runState.js';
 import { makeSteps } from './steps/makeSteps.js';
 import { faultyParameter } from './steps/nonFinite.js';
 import { useSparseEmbeddings } from './steps/sparseEmbeddings.js';
@@ -201,7 +201,9 @@ export class Trainer {
       await this.#emitStart(limits);
       const reason = await this.#loop(train, options, limits, steps);
       // Without a step there is nothing new to save, and an older `last/` must be kept.
-      if (progress.step > stepsBefore && this.#savedAt !== progress.step) await this.#save();
+      if (progress.step > stepsBefore && this.#savedAt !== progress.step) {
+        await this.#save({ keeps: this.#keepsLastStep(limits) });
+      }
       await this.#state?.finish(progress.step);
       end = { reason };
     } catch (error) {
@@ -314,9 +316,10 @@ export class Trainer {
       step !== progress.validatedAt &&
       (isDue(validateEvery, step) || (isLast && step > 0));
     const validated = validates ? await this.#validate(validation, options) : null;
-    if (signal?.aborted === true) return;
-    if (validated !== null || (isDue(saveEvery, step) && step !== this.#savedAt)) {
-      await this.#save(validated);
+    // A validation that was made is not made again: if it is the best, its model is saved now.
+    if (validated !== null) await this.#save({ validated });
+    else if (signal?.aborted !== true && isDue(saveEvery, step) && step !== this.#savedAt) {
+      await this.#save();
     }
   }
 
@@ -349,7 +352,7 @@ export class Trainer {
     this.history.epochs.push(record);
     // Before the save, so that the log of a run that is killed after it has the epoch.
     await this.#listeners.emit('epoch', record);
-    await this.#save(validated);
+    await this.#save({ validated });
     for (const warning of warningsOf(record)) this.#say(warning);
     const warning = progress.lossWatch.epoch(record.trainLoss);
     if (warning !== null) this.#say(warning);
@@ -404,11 +407,18 @@ export class Trainer {
     return { specialIds, tokenizer, samples, scores, signal, say };
   }
 
-  /** @param validated the validation at this step, null without one */
-  async #save(validated: ValidationRecord | null = null): Promise<void> {
+  async #save(moment: Partial<SaveMoment> = {}): Promise<void> {
     this.#progress.seconds = this.#seconds;
     this.#savedAt = this.#progress.step;
-    await this.#state?.save(validated);
+    await this.#state?.save({ validated: null, keeps: true, ...moment });
+  }
+
+  /** Whether the step after which the run ends would also be saved if the run went on. */
+  #keepsLastStep(limits: Limits): boolean {
+    const { saveEvery } = this.#options;
+    const progress = this.#progress;
+    const isDue = saveEvery !== undefined && progress.step % saveEvery === 0;
+    return isDue || limits.reached(progress, this.#seconds) !== null;
   }
 
   /**

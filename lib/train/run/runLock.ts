@@ -2,8 +2,9 @@
 import { realpath } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { TorchError } from '../../runtime/errors.js';
-import { holderOf, removeSilent, tryLock, type LockHolder } from '../../runtime/lock.js';
+import { holderOf, isRunning, removeSilent, tryLock, type LockHolder } from '../../runtime/lock.js';
 
 /** Held while a training run uses a folder. */
 export interface RunLock {
@@ -36,6 +37,12 @@ export async function lockRun(folder: string, shown: string): Promise<RunLock> {
     const holder = await holderOf(path);
     // Released in the meantime.
     if (holder === null) continue;
+    // Its process was killed while it wrote the file, or another one is taking it over: it is free, or
+    // has a holder, after ten seconds at most.
+    if (isUnsettled(holder)) {
+      await sleep(100);
+      continue;
+    }
     const isForeign = holder.host !== null && holder.host !== hostname();
     if (isForeign && (await removeSilent(path))) continue;
     throw fault(
@@ -43,6 +50,12 @@ export async function lockRun(folder: string, shown: string): Promise<RunLock> {
         (holder.pid === process.pid && !isForeign ? '' : ` (if that is wrong, remove ${path})`),
     );
   }
+}
+
+/** Whether a lock has no owner yet, or one that has ended. */
+function isUnsettled({ pid, host }: LockHolder): boolean {
+  if (pid === null || host === null) return true;
+  return host === hostname() && !isRunning(pid);
 }
 
 function describe({ pid, host }: LockHolder): string {

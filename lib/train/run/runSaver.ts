@@ -35,6 +35,8 @@ export interface SaveRequest {
   readonly epoch: number;
   /** Of the validation at this step; null without one. Higher is better. */
   readonly score: number | null;
+  /** Whether the model may be kept in `checkpoints/`. */
+  readonly keeps: boolean;
   /** Saves this model as the best, and is told whether it could be saved; null if it is not. */
   readonly onBest: ((saved: boolean) => void) | null;
   readonly model: SaveModelOptions;
@@ -140,7 +142,7 @@ export class RunSaver {
   }
 
   async #write(
-    { step, epoch, onBest, score }: SaveRequest,
+    { step, epoch, onBest, score, keeps }: SaveRequest,
     contents: {
       readonly config: string;
       readonly tokenizer: string | null;
@@ -170,7 +172,7 @@ export class RunSaver {
     };
     if (onBest !== null) onBest((await write('best', this.#folder.best, best)) === null);
     const retained = this.#retention;
-    if (retained.last > 0 || (retained.best > 0 && score !== null)) {
+    if (keeps && (retained.last > 0 || (retained.best > 0 && score !== null))) {
       await write('kept', this.#folder.checkpoint(step), best);
       await this.#prune();
     }

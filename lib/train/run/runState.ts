@@ -45,6 +45,14 @@ interface BestContents {
   dispose(): void;
 }
 
+/** What has happened at the step that is saved. */
+export interface SaveMoment {
+  /** The validation at this step; null without one. */
+  readonly validated: ValidationRecord | null;
+  /** Whether the model may be kept in `checkpoints/`: not where a run was merely stopped. */
+  readonly keeps: boolean;
+}
+
 /** The folder of a run and what is in it. */
 export class RunState {
   readonly folder: RunFolder;
@@ -95,6 +103,7 @@ export class RunState {
         for (const tensor of saved.tensors.values()) tensor.dispose();
       }
       await this.folder.clean(progress.step);
+      await this.#bringReportsUpToDate();
       return;
     }
     // A run that was killed before its first `last/` may have left others: it starts anew.
@@ -112,8 +121,8 @@ export class RunState {
     this.#limits = limits;
   }
 
-  /** Saves the run as it is now. @param validated the validation at this step, null without one */
-  async save(validated: ValidationRecord | null): Promise<void> {
+  /** Saves the run as it is now. */
+  async save({ validated, keeps }: SaveMoment): Promise<void> {
     const { model, options, optimizer, average, progress, history } = this.#parts;
     // Written before the model: a run that is resumed from it has its steps.
     await this.log.flush();
@@ -153,6 +162,7 @@ export class RunState {
         step,
         epoch,
         score,
+        keeps,
         onBest: validated?.best === true ? this.#onBest(progress.best) : null,
         model: saved,
         state: {
@@ -208,7 +218,7 @@ export class RunState {
   }
 
   async #restore(saved: SavedTraining, limits: Settings, extend: boolean): Promise<void> {
-    const { model, optimizer, average, progress, history, say } = this.#parts;
+    const { model, optimizer, average, progress, say } = this.#parts;
     const { state, tensors } = saved;
     checkSameSettings(this.folder.path, state.settings, this.#settings());
     checkSameLimits(this.folder.path, state.limits, limits, extend);
@@ -238,14 +248,19 @@ export class RunState {
       updates: state.averageUpdates,
     });
     progress.restore(state.progress);
-    await this.#restoreHistory(history);
     this.#savedBest = progress.best;
     this.#savedLossScale = state.lossScale;
   }
 
-  /** The records up to the saved step, which the log has. */
-  async #restoreHistory(history: History): Promise<void> {
-    const { progress, say } = this.#parts;
+  /** A run that was killed right after a save has reports that are older, also if it does no more steps. */
+  async #bringReportsUpToDate(): Promise<void> {
+    if (!(await this.#restoreHistory())) return;
+    await this.#saver.attempt(() => this.folder.saveReports(this.#parts.history));
+  }
+
+  /** The records up to the saved step, which the log has. @returns whether they could be read */
+  async #restoreHistory(): Promise<boolean> {
+    const { history, progress, say } = this.#parts;
     try {
       const log = await readLog(this.folder.log);
       // One by one: a long run has more steps than a call may have arguments.
@@ -258,11 +273,13 @@ export class RunState {
       for (const record of log.epochs) {
         if (record.epoch <= progress.epoch) history.epochs.push(record);
       }
+      return true;
     } catch (error) {
       // The log is for people: training goes on without it.
       say(
         `warning: the earlier part of the run is missing in its history: ${(error as Error).message}`,
       );
+      return false;
     }
   }
 

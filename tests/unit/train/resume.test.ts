@@ -1,7 +1,7 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import {
   AdamW,
   batches,
@@ -10,7 +10,9 @@ import {
   SGD,
   Trainer,
   type BatchSource,
+  type CheckpointEvent,
   type FitOptions,
+  type History,
   type TrainerOptions,
 } from 'torchformer';
 import { tinyModel, tinyTask, weightsOf, type TinyTask } from '../../support/tinyTranslation.js';
@@ -37,13 +39,23 @@ interface Run {
   stopAfter?: number;
   /** Batches of the validation after which the run is ended. */
   stopInValidation?: number;
+  /** Complete validations after which the run is ended, before their model is saved. */
+  stopAfterValidation?: number;
   optimizer?: 'adam' | 'adamw' | 'sgd';
 }
 
 /** A new process's part of the run in `out`: everything is made anew. */
 async function run(
   out: string,
-  { options = {}, fit = {}, source = train, stopAfter, stopInValidation, optimizer }: Run = {},
+  {
+    options = {},
+    fit = {},
+    source = train,
+    stopAfter,
+    stopInValidation,
+    stopAfterValidation,
+    optimizer,
+  }: Run = {},
 ) {
   manualSeed(3);
   const model = tinyModel(task.tokenizer.vocabSize, { dropout: 0.3 });
@@ -63,8 +75,12 @@ async function run(
   });
   let taken = 0;
   let validated = 0;
+  let validations = 0;
   trainer.on('step', () => {
     if (++taken === stopAfter) controller.abort();
+  });
+  trainer.on('validation', () => {
+    if (++validations === stopAfterValidation) controller.abort();
   });
   trainer.on('validationBatch', () => {
     if (++validated === stopInValidation) controller.abort();
@@ -152,6 +168,75 @@ describe('a run that is resumed', () => {
     expect(rest.weights).toEqual(whole.weights);
     const kept = (out: string) => readdirSync(join(folder, out, 'checkpoints')).sort();
     expect(kept('parts')).toEqual(kept('whole'));
+  });
+
+  test('has the best model also if it was stopped right after its validation', async () => {
+    const fit = { validateEvery: 6 };
+    const whole = await run('whole', { fit });
+    for (let part = 0; part < 4; part++) await run('parts', { fit, stopAfterValidation: 1 });
+    const best = (out: string) => readFileSync(join(folder, out, 'best/model.safetensors'));
+    expect(best('parts').equals(best('whole'))).toBe(true);
+    expect(whole.result.best?.step).toBe(24);
+  });
+
+  test('keeps no model of a step only because it was stopped there', async () => {
+    const options = { saveEvery: 6, keepLast: 2 };
+    const kept = (out: string) => readdirSync(join(folder, out, 'checkpoints')).sort();
+    await run('parts', { options, stopAfter: 13 });
+    expect(kept('parts')).toEqual(['step-00000008', 'step-00000012']);
+    // At a step that is saved anyway, before that has happened.
+    await run('parts', { options, stopAfter: 18 - 13 });
+    expect(kept('parts')).toEqual(['step-00000016', 'step-00000018']);
+    await run('parts', { options, stopAfter: 23 - 18 });
+    const { result } = await run('parts', { options });
+    expect(result.reason).toBe('finished');
+    await run('whole', { options });
+    expect(kept('parts')).toEqual(kept('whole'));
+    expect(kept('whole')).toEqual(['step-00000018', 'step-00000024']);
+  });
+
+  test('has the end of each epoch in its log before the state that has it', async () => {
+    const seen: [number, number][] = [];
+    const log = join(folder, 'run/log.jsonl');
+    const checkpoint = ({ kind, epoch }: CheckpointEvent) => {
+      if (kind !== 'last') return;
+      const epochs = readFileSync(log, 'utf8').match(/^\{"event":"epoch"/gm) ?? [];
+      seen.push([epoch, epochs.length]);
+    };
+    await run('run', { options: { listeners: [{ checkpoint }] } });
+    expect(seen).toEqual([
+      [1, 1],
+      [2, 2],
+      [3, 3],
+    ]);
+  });
+
+  test('that was killed between its last save and its history completes the history', async () => {
+    await run('run', { fit: { epochs: 2 } });
+    const path = join(folder, 'run/history.json');
+    const whole = readFileSync(path, 'utf8');
+    await run('short', { fit: { epochs: 1 } });
+    writeFileSync(path, readFileSync(join(folder, 'short/history.json')));
+    await run('run', { fit: { epochs: 2 } });
+    const stepsOf = (text: string) => (JSON.parse(text) as History).steps;
+    expect(stepsOf(readFileSync(path, 'utf8'))).toEqual(stepsOf(whole));
+  });
+
+  test('does not depend on the clock of the system', async () => {
+    const whole = await run('whole');
+    let now = Date.UTC(2030, 0);
+    // It jumps by years, back and forth, at each look.
+    const clock = vi.spyOn(Date, 'now').mockImplementation(() => (now = 4e12 - now));
+    try {
+      await run('parts', { stopAfter: 10 });
+      const rest = await run('parts');
+      expect(rest.weights).toEqual(whole.weights);
+      const seconds = rest.result.history.steps.map((record) => record.seconds);
+      expect(seconds).toEqual([...seconds].sort((a, b) => a - b));
+      expect(seconds.at(-1)).toBeLessThan(60);
+    } finally {
+      clock.mockRestore();
+    }
   });
 
   test('begins anew if it was stopped before its first save', async () => {
