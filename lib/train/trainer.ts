@@ -259,10 +259,7 @@ export class Trainer {
               outcomes: await (next.length === 0 ? steps.finish() : steps.take(next)),
             };
           });
-          for (const outcome of outcomes) {
-            this.#record(outcome, batches.length);
-            if (outcome.kind === 'taken') await this.#average?.updateAsync();
-          }
+          await this.#recordAll(outcomes, batches.length);
           if (count === 0) break;
           progress.passed(count, digest);
           progress.soFar.seconds = (performance.now() - epochStart) / 1000;
@@ -270,9 +267,11 @@ export class Trainer {
         }
       } finally {
         // After an abort or an error, steps already taken still count.
-        for (const outcome of await steps.finish().catch(() => [])) {
-          if (outcome.kind === 'taken') this.#record(outcome, batches.length);
-        }
+        const late = await steps.finish().catch(() => []);
+        await this.#recordAll(
+          late.filter(({ kind }) => kind === 'taken'),
+          batches.length,
+        );
         await batches.close();
       }
       await this.#finishEpoch(options);
@@ -307,7 +306,7 @@ export class Trainer {
     const next = progress.step + 1;
     // Steps on a GPU are reported one late, which must not move the moment.
     if (next >= limits.steps || isDue(validateEvery, next) || isDue(saveEvery, next)) {
-      for (const outcome of await steps.finish()) this.#record(outcome, null);
+      await this.#recordAll(await steps.finish(), null);
     }
     const { step } = progress;
     const isLast = validateEvery !== undefined && limits.reached(progress, this.#seconds) !== null;
@@ -434,6 +433,13 @@ export class Trainer {
   }
 
   /** @param batches number of batches in the epoch, null if unknown */
+  async #recordAll(outcomes: readonly StepOutcome[], batches: number | null): Promise<void> {
+    for (const outcome of outcomes) {
+      this.#record(outcome, batches);
+      if (outcome.kind === 'taken') await this.#average?.updateAsync();
+    }
+  }
+
   #record(outcome: StepOutcome, batches: number | null): void {
     const progress = this.#progress;
     const { soFar } = progress;

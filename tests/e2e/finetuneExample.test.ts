@@ -1,21 +1,14 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import ts from 'typescript';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { loadModel, Translator } from 'torchformer';
-import { root, runNode } from '../process/support.js';
+import { exampleFolder, runExample } from '../support/runExample.js';
 
 let folder: string;
 let printed: string;
 beforeAll(() => {
-  // Inside the repository, so that the package's own name resolves.
-  mkdirSync(join(root, 'build'), { recursive: true });
-  folder = mkdtempSync(join(root, 'build/finetune-'));
-  const source = readFileSync(join(root, 'examples/finetune.ts'), 'utf8');
-  const options = { target: ts.ScriptTarget.ES2022, module: ts.ModuleKind.ESNext };
-  const script = join(folder, 'finetune.mjs');
-  writeFileSync(script, ts.transpileModule(source, { compilerOptions: options }).outputText);
-  const { status, output, errors } = runNode([script, join(folder, 'out')]);
+  folder = exampleFolder();
+  const { status, output, errors } = runExample(folder, 'finetune', join(folder, 'out'));
   expect([status, errors]).toEqual([0, '']);
   printed = output;
 }, 60_000);
