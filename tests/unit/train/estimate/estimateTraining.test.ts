@@ -262,7 +262,7 @@ describe('a run that does not fit', () => {
 
 describe('arguments', () => {
   test('batches that can be iterated only once are refused: training needs them', async () => {
-    const once = shuffled()[Symbol.iterator]() as BatchSource;
+    const once = shuffled()[Symbol.iterator]() as unknown as BatchSource;
     await expect(estimate(makeTiny(), once)).rejects.toThrow(/can be iterated only once/);
   });
 
