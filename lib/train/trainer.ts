@@ -185,11 +185,9 @@ export class Trainer {
     const isNew = progress.step === 0 && progress.epoch === 0;
     // Already aborted: an earlier run in the folder must be left as it is.
     if (options.signal?.aborted === true) return this.#result('aborted');
-    let limits = this.#limits(options);
-    if (isNew) {
-      await this.#state?.open(options, limits.settings);
-      limits = this.#limits(options);
-    }
+    // Also of a run that is resumed: its limits count from its start.
+    const limits = this.#limits(options);
+    if (isNew) await this.#state?.open(options, limits.settings);
     const { step: stepsBefore, seconds } = progress;
     this.#start = performance.now() - 1000 * seconds;
     this.#savedAt = stepsBefore;

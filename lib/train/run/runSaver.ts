@@ -92,13 +92,13 @@ export class RunSaver {
     const groups: (Tensors | null)[] = [contents.state, tensors, other?.state ?? null];
     const bytes = groups.reduce((sum, group) => sum + (group === null ? 0 : bytesOf(group)), 0);
     const copies = bytes > freemem() / 2 ? null : new Copies();
-    const own = new Map(contents.state);
     try {
-      const weights = (await copies?.of(contents.state)) ?? contents.state;
-      const state = (await copies?.of(tensors)) ?? tensors;
+      const held = async (given: Tensors) => (await copies?.of(given)) ?? given;
+      const weights = await held(contents.state);
+      const state = await held(tensors);
       const best = {
         config: other?.config ?? contents.config,
-        state: other === null ? weights : ((await copies?.of(other.state)) ?? other.state),
+        state: other === null ? weights : await held(other.state),
       };
       const files = trainingFiles(request.state, state);
       const written = this.#write(request, { ...contents, weights, best, files, start });
@@ -116,7 +116,7 @@ export class RunSaver {
       copies?.dispose();
       throw error;
     } finally {
-      for (const tensor of own.values()) tensor.dispose();
+      for (const tensor of contents.state.values()) tensor.dispose();
     }
   }
 
