@@ -1,24 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { ProgressBar, type EpochRecord, type StepEvent } from 'torchformer';
-
-const epoch = (
-  number: number,
-  step: number,
-  train: number,
-  validation: number | null,
-): EpochRecord => ({
-  epoch: number,
-  step,
-  trainLoss: train,
-  validationLoss: validation,
-  trainTokens: 1000,
-  validationTokens: 100,
-  trainSeconds: 2,
-  validationSeconds: 1,
-  skippedBatches: 0,
-  skippedSteps: 0,
-  best: true,
-});
+import { ProgressBar, type StepEvent } from 'torchformer';
+import { epochOf } from './report/trainingEvents.js';
 
 describe('the progress', () => {
   const recorder = (terminal: boolean) => {
@@ -124,8 +106,8 @@ describe('the progress', () => {
   test('ends an epoch with a line of its means', () => {
     const { bar, text } = recorder(false);
     bar.start({ ...start, epochs: 3 });
-    bar.epoch(epoch(1, 10, 1.5, 1.25));
-    bar.epoch({ ...epoch(2, 20, 1.5, null), best: false });
+    bar.epoch(epochOf(1, 10, 1.5, 1.25));
+    bar.epoch({ ...epochOf(2, 20, 1.5, null), best: false });
     expect(text()).toBe(
       'epoch 1/3  train 1.5000  validation 1.2500 (best)  500 tokens/s  0:03\n' +
         'epoch 2/3  train 1.5000  500 tokens/s  0:03\n',

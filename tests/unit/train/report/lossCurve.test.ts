@@ -1,26 +1,7 @@
 /** `loss.svg`: the losses of a run as a picture. */
 import { describe, expect, test } from 'vitest';
 import { lossCurve, type EpochRecord, type History } from 'torchformer';
-import { validationRecord } from './trainingEvents.js';
-
-const epoch = (
-  number: number,
-  step: number,
-  train: number,
-  validation: number | null,
-): EpochRecord => ({
-  epoch: number,
-  step,
-  trainLoss: train,
-  validationLoss: validation,
-  trainTokens: 1000,
-  validationTokens: 100,
-  trainSeconds: 2,
-  validationSeconds: 1,
-  skippedBatches: 0,
-  skippedSteps: 0,
-  best: true,
-});
+import { epochOf, validationRecord } from './trainingEvents.js';
 
 const historyOf = (
   losses: number[],
@@ -46,7 +27,7 @@ const curvesOf = (svg: string) =>
   [...svg.matchAll(/<path d="([^"]*)"[^>]*stroke-linejoin/g)].map(([, d]) => d ?? '');
 
 describe('the loss picture', () => {
-  const svg = lossCurve(historyOf([4, 3, 2, 1], [epoch(1, 2, 3.5, 3), epoch(2, 4, 1.5, 2)]));
+  const svg = lossCurve(historyOf([4, 3, 2, 1], [epochOf(1, 2, 3.5, 3), epochOf(2, 4, 1.5, 2)]));
 
   test('has a curve of the steps, of the training means and of the validation means', () => {
     const [steps, train, validation] = curvesOf(svg);
@@ -82,7 +63,7 @@ describe('the loss picture', () => {
   test('has each validation of a run that validates within epochs', () => {
     const validations = [1, 2, 3, 4].map((step) => validationRecord(step, { loss: 4 / step }));
     const [, , validation] = curvesOf(
-      lossCurve(historyOf([4, 3, 2, 1], [epoch(1, 4, 2.5, 1)], validations)),
+      lossCurve(historyOf([4, 3, 2, 1], [epochOf(1, 4, 2.5, 1)], validations)),
     );
     expect(validation?.match(/[ML]/g)).toHaveLength(4);
   });

@@ -125,3 +125,25 @@ export async function sendRun(
   const seconds = steps / 2 + Math.floor(steps / 10);
   await send('end', { step: steps, epoch: 1, seconds, reason: 'finished' });
 }
+
+/** The record of the best epoch so far, of 1,000 target tokens in 2 seconds. */
+export function epochOf(
+  epoch: number,
+  step: number,
+  trainLoss: number,
+  validationLoss: number | null,
+): EpochRecord {
+  return {
+    epoch,
+    step,
+    trainLoss,
+    validationLoss,
+    trainTokens: 1000,
+    validationTokens: 100,
+    trainSeconds: 2,
+    validationSeconds: 1,
+    skippedBatches: 0,
+    skippedSteps: 0,
+    best: true,
+  };
+}
